@@ -115,7 +115,9 @@ fn digits(run: &Run) -> Option<String> {
         return None;
     }
     let pairs = match digits {
-        _ if run.spec.neighbours.is_some() => "f32, differences of neighbours' positions in f64",
+        _ if run.spec.neighbours.is_some() && run.spec.groups != Some(true) => {
+            "f32, differences of neighbours' positions in f64"
+        }
         DigitsName::Single => "f32",
         DigitsName::Mixed => "f32, positions in two",
         DigitsName::Double => "f64",

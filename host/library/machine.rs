@@ -86,7 +86,11 @@ impl Machine {
     /// one device.
     #[must_use]
     pub(crate) fn groups(self, groups: bool) -> Self {
-        Self { groups, ..self }
+        Self {
+            groups,
+            needs: self.needs.groups(groups),
+            ..self
+        }
     }
 
     /// The emulator, running threads in the order that belongs to `thread_order`; 0 is the natural
@@ -198,12 +202,12 @@ impl Machine {
                         let cpu = |part: &Bodies| {
                             Cpu::<f64>::with(part, physics, choices).in_fields(external.clone())
                         };
+                        if self.groups {
+                            return Ok(Box::new(cpu(bodies).in_groups(self.neighbours)));
+                        }
                         if self.neighbours.is_some() {
                             let cpu = cpu(bodies).in_neighbour_scheme(self.neighbours);
                             return Ok(Box::new(cpu));
-                        }
-                        if self.groups {
-                            return Ok(Box::new(cpu(bodies).in_groups()));
                         }
                         let many = Independent::new(bodies, systems, cpu)?;
                         many.on(threads).into_backend()

@@ -135,13 +135,14 @@ fn steps_of<B: InMemory>(
     eta: f64,
     way: Way<'_, '_>,
 ) -> Result<Option<BlockCounts>, ForceError> {
-    if let Some(neighbours) = backend.state().neighbours {
+    let has_groups = backend.state().groups.is_some();
+    if let Some(neighbours) = backend.state().neighbours.filter(|_| !has_groups) {
         return backend.advance_with_neighbours(neighbours, span, eta, way);
     }
     if backend.state().own_steps.is_empty() {
         backend.state_mut().own_steps = first_steps(backend, eta, Targets::All)?;
     }
-    if backend.state().groups.is_some() {
+    if has_groups {
         return groups::advance(backend, span, eta, way);
     }
     match backend.state().is_sixth() {

@@ -39,13 +39,6 @@ pub(super) struct Block<'a> {
     pub(super) begun: &'a [u64],
 }
 
-impl Block<'_> {
-    /// Time since the step of a body began.
-    pub(super) fn since(&self, body: usize) -> f64 {
-        time_in(self.span, self.now - self.begun[body])
-    }
-}
-
 /// Time of ticks of a span.
 pub(super) fn time_in(span: f64, ticks: u64) -> f64 {
     span * (ticks as f64 / SPAN as f64)
@@ -202,11 +195,10 @@ pub(super) trait InMemory: Send {
         Ok(())
     }
 
-    /// Accelerations and jerks of slots in a block step of fourth order with groups, where all bodies are predicted.
-    /// [`begin_forces`](Self::begin_forces) had the same block and slots.
-    fn end_forces(&mut self, block: Block<'_>, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
-        let targets = Targets::Active(slots);
-        self.forces(block.frame, targets, HighestDerivative::Jerk)
+    /// Accelerations and jerks of slots by pairs, in a block step of fourth order with groups, where all bodies are
+    /// predicted. [`begin_forces`](Self::begin_forces) had the same slots.
+    fn end_forces(&mut self, frame: &Frame, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+        self.pair_forces(frame, Targets::Active(slots), HighestDerivative::Jerk)
     }
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.

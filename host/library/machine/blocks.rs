@@ -71,7 +71,8 @@ impl Machine {
         };
         if self.groups {
             let steps = resident.with_host_steps(scheme, bodies)?;
-            return Ok(Box::new(steps.in_fields(external).in_groups()));
+            let steps = steps.in_fields(external).in_groups(self.neighbours);
+            return Ok(Box::new(steps));
         }
         let resident = resident.in_fields(external, bodies)?;
         let resident = resident.with_block_steps(scheme, GUARD)?;
@@ -101,7 +102,8 @@ impl Machine {
             order,
             digits,
             slices,
-            neighbours: self.neighbours.map(wanted),
+            // Next to groups the host has them.
+            neighbours: self.neighbours.map(wanted).filter(|_| !self.groups),
         })
     }
 

@@ -28,6 +28,8 @@ pub struct Needs {
     pub digits: Option<DigitsName>,
     /// True for a neighbour scheme.
     pub neighbours: bool,
+    /// True if pairs and multiples are followed apart.
+    pub groups: bool,
     /// External fields.
     pub fields: FieldNeeds,
     /// Encounters.
@@ -101,6 +103,7 @@ impl Needs {
             is_counted: false,
             digits: None,
             neighbours: false,
+            groups: false,
             fields: FieldNeeds {
                 any: false,
                 of_velocities: None,
@@ -160,6 +163,12 @@ impl Needs {
     #[must_use]
     pub const fn neighbours(self, neighbours: bool) -> Self {
         Self { neighbours, ..self }
+    }
+
+    /// With pairs and multiples followed apart, or not.
+    #[must_use]
+    pub const fn groups(self, groups: bool) -> Self {
+        Self { groups, ..self }
     }
 
     /// In these fields.

@@ -264,7 +264,8 @@ pub const RULES: &[Rule] = &[
         ["neighbour schemes", "double precision on a GPU"],
         |n, o| {
             let in_double = n.digits == Some(DigitsName::Double) && n.fields.relativity.is_none();
-            n.neighbours && o.on_device() && in_double
+            // Next to groups the host takes the steps, with forces in f64.
+            n.neighbours && o.on_device() && in_double && !n.groups
         },
         |_, _| {
             format!(

@@ -15,6 +15,7 @@ use crate::suggest::FEW;
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{CpuPath, Method};
 use gpu_kernels::numerics::Precision;
+use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Number of bodies from which on groups are followed without being asked for.
 const CLUSTER: usize = 16;
@@ -35,8 +36,8 @@ pub enum GroupsFault {
     /// Another force law.
     #[error("{}", Setting::Law.with("gravity"))]
     Law,
-    /// A neighbour scheme.
-    #[error("steps without {}", Setting::Neighbours)]
+    /// A neighbour scheme with forces that a GPU computes in fewer digits: its regular force is a difference.
+    #[error("steps without {}, or {}", Setting::Neighbours, Setting::Accuracy.with("double"))]
     Neighbours,
     /// An external field that depends on velocities.
     #[error("bodies without a {} that depends on velocities", Setting::Field)]
@@ -200,8 +201,9 @@ impl RunSpec {
         pairs: &Pairs,
         integrator: Integrator,
         selection: &Selection,
+        digits: Option<DigitsName>,
     ) -> Result<Decision, BuildError> {
-        let fault = self.groups_fault(pairs, integrator, selection);
+        let fault = self.groups_fault(pairs, integrator, selection, digits);
         if let (Some(true), Some(fault)) = (self.groups, fault) {
             return Err(fault.into());
         }
@@ -214,7 +216,10 @@ impl RunSpec {
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
         let pays = bodies.len() >= CLUSTER
-            && (selection.place == Place::Cpu || pairs.count > 0 || pairs.has_heavy);
+            && (selection.place == Place::Cpu
+                || pairs.count > 0
+                || pairs.has_heavy
+                || self.neighbours.is_some());
         let groups = fault.is_none() && self.groups.unwrap_or(pays);
         let count = pairs.count;
         let counted = counted(count, "pair");
@@ -251,6 +256,7 @@ impl RunSpec {
         pairs: &Pairs,
         integrator: Integrator,
         selection: &Selection,
+        digits: Option<DigitsName>,
     ) -> Option<GroupsFault> {
         let can_compute = match selection.variant.method {
             Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
@@ -262,9 +268,13 @@ impl RunSpec {
             (shared, GroupsFault::SharedSteps),
             (integrator != Integrator::Hermite4, GroupsFault::Integrator),
         ];
-        first(of_steps)
-            .or(pairs.fault)
-            .or(first([(!can_compute, GroupsFault::Device)]))
+        let few_digits = self.neighbours.is_some()
+            && selection.place != Place::Cpu
+            && digits != Some(DigitsName::Double);
+        first(of_steps).or(pairs.fault).or(first([
+            (!can_compute, GroupsFault::Device),
+            (few_digits, GroupsFault::Neighbours),
+        ]))
     }
 
     /// Reason why pairs of these bodies cannot be followed apart, whatever the steps and the device.
@@ -283,7 +293,6 @@ impl RunSpec {
                 physics.law != ForceLaw::Gravity || physics.g <= 0.0,
                 GroupsFault::Law,
             ),
-            (self.neighbours.is_some(), GroupsFault::Neighbours),
             (
                 self.fields.iter().any(ExternalField::needs_velocity),
                 GroupsFault::Fields,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::groups::{Kind, Pairs};
 use super::{BuildError, End, RunSpec};
+use crate::backend::Neighbours;
 use crate::bodies::Bodies;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::machine::Machine;
@@ -185,7 +186,7 @@ impl RunSpec {
             several_gpus: !follows_pairs,
             ..spec.request(bodies, &physics, integrator, kernel)
         };
-        let needs = spec.needs(&physics, integrator);
+        let needs = spec.needs(&physics, integrator).groups(follows_pairs);
         let selection = select_for(&request, &needs, around.team.as_deref())?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
         let shape = Shape {
@@ -204,9 +205,23 @@ impl RunSpec {
             true => imprecise(suggest::error_in_single(bodies, &physics)),
             false => None,
         };
-        let decision = spec.decide_groups(bodies, &pairs, integrator, &selection)?;
+        let decision = spec.decide_groups(bodies, &pairs, integrator, &selection, needs.digits)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
+        let has_chosen = choices.iter().any(|c| c.setting == Setting::Integrator);
+        if decision.groups
+            && has_chosen
+            && spec.neighbours.is_none()
+            && selection.place == Place::Cpu
+            && suggest::neighbours_pay_with_groups(bodies.len())
+        {
+            spec.neighbours = Some(Neighbours::Auto);
+            choices.push(Choice {
+                setting: Setting::Neighbours,
+                value: Neighbours::Auto.to_string(),
+                why: "as suits this number of bodies on a CPU".to_owned(),
+            });
+        }
         choices.push(Choice {
             setting: Setting::Kernel,
             value: selection.variant.name.to_owned(),

@@ -19,6 +19,9 @@ const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 /// η where pairs and multiples are followed apart.
 const ETA_WITH_GROUPS: f64 = 0.01;
 
+/// Bodies from which on a neighbour scheme is chosen next to groups, on a CPU.
+const MANY_WITH_GROUPS: usize = 4096;
+
 /// Settings of block time steps, of which some may have been asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockSettings {
@@ -79,6 +82,12 @@ impl BlockSettings {
             neighbours,
         }
     }
+}
+
+/// Returns whether a [neighbour scheme](Neighbours) next to groups is faster on a CPU for this number of bodies, with
+/// errors as small. On a GPU it takes longer, whatever their number: the host finds the neighbours.
+pub fn neighbours_pay_with_groups(bodies: usize) -> bool {
+    bodies >= MANY_WITH_GROUPS
 }
 
 /// Returns whether a [neighbour scheme](Neighbours) is faster for this number of bodies than other block

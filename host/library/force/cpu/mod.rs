@@ -26,6 +26,7 @@ use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{Fourth, Sixth};
 use rayon::prelude::*;
 
+pub(super) use near_and_far::{Inside, ListSums, noise};
 pub use points::{field_at, potentials, tides_at};
 
 use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
@@ -185,9 +186,10 @@ impl Cpu<f64> {
         self
     }
 
-    /// With groups: see [`groups`](super::groups).
+    /// With groups, and a neighbour scheme if one is asked for: see [`groups`](super::groups).
     #[must_use]
-    pub(crate) fn in_groups(mut self) -> Self {
+    pub(crate) fn in_groups(mut self, neighbours: Option<Neighbours>) -> Self {
+        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
         groups::begin(&mut self);
         self
     }

@@ -6,12 +6,90 @@
 )]
 
 use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
+use gpu_kernels::neighbour_scheme::{Force, norm};
 use gpu_kernels::numerics::Closest;
 
 use super::derivatives::{Group, Source, Sums, keep_largest};
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, load, splat};
-use crate::simd::Kernel;
+use crate::force::in_memory::Forces;
+use crate::frame::Frame;
+use crate::physics::Physics;
+use crate::simd::{InstructionSet, Kernel};
 use crate::simd::{Lanes, Registers, Root, Vector};
+use crate::variants::RootName;
+
+/// Rounding errors of a regular force that is the difference of sums, in those of their terms.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
+
+/// Units and constants of sums over the bodies of a list.
+pub(in crate::force) struct ListSums<'a> {
+    instructions: InstructionSet,
+    physics: &'a Physics,
+    pub(super) frame: &'a Frame,
+    pub(super) coupling: f64,
+    pub(super) distance: Distance<f64>,
+}
+
+impl<'a> ListSums<'a> {
+    pub(in crate::force) fn new(
+        physics: &'a Physics,
+        root: RootName,
+        instructions: InstructionSet,
+        frame: &'a Frame,
+    ) -> Self {
+        let softening = frame.length_to_local(physics.softening);
+        Self {
+            instructions,
+            physics,
+            frame,
+            coupling: frame.coupling_to_local(physics),
+            distance: Distance {
+                root,
+                softening_squared: softening * softening,
+            },
+        }
+    }
+
+    /// A body of this mass with this position and velocity, in the units of the sums.
+    #[inline]
+    pub(in crate::force) fn source(&self, [x, v]: [[f64; 3]; 2], mass: f64) -> Source<f64, 2> {
+        let mass = self.frame.mass_to_local(mass);
+        let vectors = [
+            self.frame.position_to_local(x),
+            self.frame.velocity_to_local(v),
+        ];
+        (vectors, self.physics.weight(mass))
+    }
+
+    /// The force of neighbours on a target.
+    pub(in crate::force) fn force<const K: usize>(
+        &self,
+        target: [[f64; 3]; K],
+        neighbours: impl Iterator<Item = Source<f64, K>>,
+    ) -> Forces {
+        let mut gathered = vec![];
+        gather(target, neighbours, &mut gathered);
+        let mut sums = Sums::NONE;
+        self.instructions.run(Near {
+            target,
+            neighbours: &gathered,
+            distance: self.distance,
+            sums: &mut sums,
+        });
+        sums.folded().force(0, self.frame, self.coupling)
+    }
+}
+
+/// The most that rounding makes of a regular force: the force of all bodies minus the force of a list. The lists are
+/// the ones at the beginning and the end of a step `dt`, and `total` is the mass of all times G. Infinite where no body is
+/// outside of the sphere.
+pub(in crate::force) fn noise(total: f64, radius: f64, dt: f64, lists: [Force; 2]) -> f64 {
+    if radius == f64::INFINITY {
+        return f64::INFINITY;
+    }
+    let of_list = |[a, j]: Force| norm(a) + dt.abs() * norm(j);
+    ROUNDING * (total / (radius * radius) + lists.into_iter().map(of_list).sum::<f64>())
+}
 
 /// Position and velocity of [`LANES`] neighbours, for `K` = 3 their accelerations too; and weights.
 pub(super) type Neighbours<const K: usize> = (Group<f64, K>, [f64; LANES]);
@@ -146,12 +224,12 @@ impl Loop<f64> for Far<'_> {
     }
 }
 
-/// Sources in the columns of [`Squares`] are padded to a multiple of so many.
-pub(super) const PADDED: usize = 16;
+/// Sources that [`Inside`] looks at together.
+const PART: usize = 16;
 
 /// Squared distances of sources, given by coordinate, from a point.
 pub(super) struct Squares<'a> {
-    pub(super) columns: &'a [Vec<f64>; 3],
+    pub(super) columns: [&'a [f64]; 3],
     pub(super) at: [f64; 3],
     pub(super) squares: &'a mut [f64],
 }
@@ -177,11 +255,10 @@ fn square_of([x, y, z]: [f64; 3], at: [f64; 3]) -> f64 {
 }
 
 /// Numbers of the sources that are nearer than the root of `limit` to a point, in order.
-pub(super) struct Inside<'a> {
-    /// Padded to a multiple of [`PADDED`] by infinity.
-    pub(super) columns: &'a [Vec<f64>; 3],
-    pub(super) at: [f64; 3],
-    pub(super) limit: f64,
+pub(in crate::force) struct Inside<'a> {
+    pub(in crate::force) columns: [&'a [f64]; 3],
+    pub(in crate::force) at: [f64; 3],
+    pub(in crate::force) limit: f64,
 }
 
 impl Kernel for Inside<'_> {
@@ -190,21 +267,27 @@ impl Kernel for Inside<'_> {
     fn run<S: Registers>(self) -> Vec<u32> {
         let [x, y, z] = self.columns;
         let mut inside = vec![];
-        for first in (0..x.len()).step_by(PADDED) {
-            let part = first..first + PADDED;
+        let whole = x.len() - x.len() % PART;
+        for first in (0..whole).step_by(PART) {
+            let part = first..first + PART;
             let (x, y, z) = (&x[part.clone()], &y[part.clone()], &z[part]);
-            let mut squares = [0.0; PADDED];
+            let mut squares = [0.0; PART];
             let mut any = false;
-            for k in 0..PADDED {
+            for k in 0..PART {
                 squares[k] = square_of([x[k], y[k], z[k]], self.at);
                 any |= squares[k] < self.limit;
             }
             if any {
-                for k in 0..PADDED {
+                for k in 0..PART {
                     if squares[k] < self.limit {
                         inside.push((first + k) as u32);
                     }
                 }
+            }
+        }
+        for k in whole..x.len() {
+            if square_of([x[k], y[k], z[k]], self.at) < self.limit {
+                inside.push(k as u32);
             }
         }
         inside

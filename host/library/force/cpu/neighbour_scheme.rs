@@ -30,9 +30,9 @@ use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
 use rayon::prelude::*;
 
 use super::derivatives::{ALONE, Group, Source, Sums};
-use super::kernel::{Distance, LANES};
-use super::near_and_far::{Far, Inside, Near, PADDED, Squares, gather};
-use super::{Cpu, ELEMENTWISE, put};
+use super::kernel::LANES;
+use super::near_and_far::{Far, Inside, ListSums, Squares, noise};
+use super::{Choices, Cpu, ELEMENTWISE, put};
 use crate::backend::{
     Backend, BlockCounts, ForceError, HighestDerivative, Operation, Sphere, Targets,
 };
@@ -42,9 +42,6 @@ use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 use crate::simd::Lane;
-
-/// Rounding errors of a regular force that is the difference of sums, in those of their terms.
-const ROUNDING: f64 = 64.0 * f64::EPSILON;
 
 /// Parts of the force on a body where its steps began, and the steps.
 #[derive(Clone, Debug, Default)]
@@ -96,35 +93,25 @@ struct Begun {
     listed: u64,
 }
 
-/// Units and constants of sums.
+/// Sums over lists, and over all others.
 struct Sum<'a, R> {
     cpu: &'a Cpu<R>,
-    frame: &'a Frame,
-    coupling: f64,
-    distance: Distance<f64>,
+    of_lists: ListSums<'a>,
 }
 
 impl<'a, R: Lane> Sum<'a, R> {
     fn new(cpu: &'a Cpu<R>, frame: &'a Frame) -> Self {
-        let softening = frame.length_to_local(cpu.physics.softening);
+        let Choices {
+            root, instructions, ..
+        } = cpu.choices;
         Self {
             cpu,
-            frame,
-            coupling: frame.coupling_to_local(&cpu.physics),
-            distance: Distance {
-                root: cpu.choices.root,
-                softening_squared: softening * softening,
-            },
+            of_lists: ListSums::new(&cpu.physics, root, instructions, frame),
         }
     }
 
-    fn source(&self, i: usize, [x, v]: [[f64; 3]; 2]) -> Source<f64, 2> {
-        let mass = self.frame.mass_to_local(self.cpu.state.bodies.mass[i]);
-        let vectors = [
-            self.frame.position_to_local(x),
-            self.frame.velocity_to_local(v),
-        ];
-        (vectors, self.cpu.physics.weight(mass))
+    fn source(&self, i: usize, phase: [[f64; 3]; 2]) -> Source<f64, 2> {
+        self.of_lists.source(phase, self.cpu.state.bodies.mass[i])
     }
 
     /// All bodies as they are.
@@ -134,24 +121,6 @@ impl<'a, R: Lane> Sum<'a, R> {
         all.with_min_len(ELEMENTWISE).map(source).collect()
     }
 
-    /// The force of the neighbours on a target.
-    fn near<const K: usize>(
-        &self,
-        target: [[f64; 3]; K],
-        neighbours: impl Iterator<Item = Source<f64, K>>,
-    ) -> Forces {
-        let mut gathered = vec![];
-        gather(target, neighbours, &mut gathered);
-        let mut sums = Sums::NONE;
-        self.cpu.choices.instructions.run(Near {
-            target,
-            neighbours: &gathered,
-            distance: self.distance,
-            sums: &mut sums,
-        });
-        sums.folded().force(0, self.frame, self.coupling)
-    }
-
     /// The force on bodies, at most [`LANES`], of all outside of their spheres, and who is inside.
     fn far(
         &self,
@@ -159,13 +128,19 @@ impl<'a, R: Lane> Sum<'a, R> {
         all: &[Source<f64, 2>],
         sources: &[Source<f64, 2>],
     ) -> Vec<(Forces, Vec<u32>)> {
+        let ListSums {
+            frame,
+            coupling,
+            distance,
+            ..
+        } = self.of_lists;
         let mut targets: Group<f64, 2> = [[[0.0; LANES]; 3]; 2];
         let mut limits = [0.0; LANES];
         for (lane, &i) in bodies.iter().enumerate() {
             for (group, vector) in targets.iter_mut().zip(all[i].0) {
                 put(group, lane, vector);
             }
-            limits[lane] = self.limit(i) + self.distance.softening_squared;
+            limits[lane] = self.limit(i) + distance.softening_squared;
         }
         let mut sums = Sums::NONE;
         let mut inside: [Vec<u32>; LANES] = Default::default();
@@ -174,12 +149,12 @@ impl<'a, R: Lane> Sum<'a, R> {
             count: bodies.len(),
             limits,
             sources,
-            distance: self.distance,
+            distance,
             sums: &mut sums,
             inside: &mut inside,
         });
         let of_body = |(lane, (&i, inside)): (usize, (&usize, Vec<u32>))| {
-            let force = sums.force(lane, self.frame, self.coupling);
+            let force = sums.force(lane, frame, coupling);
             (force, self.others(i, inside))
         };
         let all = bodies.iter().zip(inside).enumerate();
@@ -189,7 +164,7 @@ impl<'a, R: Lane> Sum<'a, R> {
     /// The squared radius of a body's sphere.
     fn limit(&self, i: usize) -> f64 {
         let radius = self.cpu.state.spheres[i].radius;
-        self.frame.length_to_local(radius).powi(2)
+        self.of_lists.frame.length_to_local(radius).powi(2)
     }
 
     /// Numbers of sources as indices of bodies, without the body itself.
@@ -214,7 +189,7 @@ impl<'a, R: Lane> Sum<'a, R> {
             let list = |&i: &usize| (f64::INFINITY, self.others(i, every()));
             return own.iter().map(list).collect();
         }
-        let mut columns = [(); 3].map(|()| vec![f64::INFINITY; count.next_multiple_of(PADDED)]);
+        let mut columns = [(); 3].map(|()| vec![0.0; count]);
         for k in 0..count {
             let [x, _] = all[massive.map_or(k, |massive| massive[k])].0;
             columns
@@ -222,7 +197,8 @@ impl<'a, R: Lane> Sum<'a, R> {
                 .zip(x)
                 .for_each(|(column, x)| column[k] = x);
         }
-        let (columns, run) = (&columns, self.cpu.choices.instructions);
+        let columns = columns.each_ref().map(|column| &column[..]);
+        let run = self.cpu.choices.instructions;
         let list = |&i: &usize| {
             let [at, _] = all[i].0;
             let inside = |limit: f64| self.others(i, run.run(Inside { columns, at, limit }));
@@ -242,8 +218,8 @@ impl<'a, R: Lane> Sum<'a, R> {
             // A body with mass is itself the nearest of the sources.
             let (_, square, _) = squares.select_nth_unstable_by(wanted, f64::total_cmp);
             // A little more, so that this one is inside.
-            let radius = square.sqrt() * (1.0 + 1e-9) * self.frame.length;
-            let local = self.frame.length_to_local(radius);
+            let radius = square.sqrt() * (1.0 + 1e-9) * self.of_lists.frame.length;
+            let local = self.of_lists.frame.length_to_local(radius);
             match local * local {
                 0.0 => (f64::INFINITY, self.others(i, every())), // so many stand where this one is
                 limit => (radius, inside(limit)),
@@ -275,7 +251,7 @@ pub(super) fn advance<R: Lane>(
         part.regular_level = level(cpu.state.spheres[i].regular_step, span, i)?;
         part.level = level(cpu.state.own_steps[i], span, i)?.max(part.regular_level);
     }
-    let total_weight: f64 = {
+    let total: f64 = {
         let bodies = cpu.state.bodies.mass.iter();
         let weights = bodies.map(|&mass| cpu.physics.weight(mass).abs());
         weights.sum::<f64>() * cpu.physics.coupling().abs()
@@ -335,16 +311,7 @@ pub(super) fn advance<R: Lane>(
                 x = each(|k| x[k] + dx[k]);
                 v = each(|k| v[k] + dv[k]);
                 let radius = state.spheres[i].radius;
-                let noise = match radius {
-                    f64::INFINITY => f64::INFINITY, // no body is outside
-                    _ => {
-                        let terms = total_weight / (radius * radius)
-                            + norm(irregular[0])
-                            + norm(inside[0])
-                            + step.dt.abs() * (norm(irregular[1]) + norm(inside[1]));
-                        ROUNDING * terms
-                    }
-                };
+                let noise = noise(total, radius, step.dt, [irregular, inside]);
                 let allowed = step
                     .next_step(regular_eta, noise)
                     .min(regular_eta.sqrt() / forces.outside.approach)
@@ -403,7 +370,7 @@ fn begin<R: Lane>(
     let lists = sum_of.lists(wanted, &all, &own);
     let begun = |(&i, (radius, list)): (&usize, &(f64, Vec<u32>))| {
         let neighbours = list.iter().map(|&k| all[k as usize]);
-        let [a, j, _] = sum_of.near(all[i].0, neighbours).derivatives;
+        let [a, j, _] = sum_of.of_lists.force(all[i].0, neighbours).derivatives;
         Begun {
             radius: *radius,
             near: [a, j],
@@ -463,7 +430,7 @@ fn first_steps<R: Lane>(
     let step = |&i: &usize| {
         let part = &parts[i];
         let neighbours = part.list.iter().map(|&k| with_acceleration(k as usize));
-        let near = sum_of.near(with_acceleration(i).0, neighbours);
+        let near = sum_of.of_lists.force(with_acceleration(i).0, neighbours);
         let (x, v) = cpu.state.phase(i);
         let moving = [x, v, cpu.state.accelerations[i]];
         let field = cpu.state.external.add_up_to(2, moving, [[0.0; 3]; 3]);
@@ -517,8 +484,11 @@ fn ends<R: Lane>(
             sum_of.source(i, [x, v])
         }
     };
-    let near =
-        |i: usize, list: &[u32]| sum_of.near(source(i).0, list.iter().map(|&k| source(k as usize)));
+    let near = |i: usize, list: &[u32]| {
+        sum_of
+            .of_lists
+            .force(source(i).0, list.iter().map(|&k| source(k as usize)))
+    };
     let massive: Vec<Source<f64, 2>>;
     let sources = match cpu.sources() {
         Some(indices) if !due.is_empty() => {

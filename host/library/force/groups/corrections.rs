@@ -62,6 +62,9 @@ const PROMPT: f64 = 8.0;
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        if self.groups.all.is_empty() {
+            return Ok(());
+        }
         for &i in slots {
             self.is_due[i] = true;
             self.corrections[i] = Correction::NONE;

@@ -481,7 +481,7 @@ mod tests {
             g: 1.0,
             softening: 0.0,
         };
-        let cpu = Cpu::<f64>::new(&cloud(8, 1), gravity).in_groups();
+        let cpu = Cpu::<f64>::new(&cloud(8, 1), gravity).in_groups(None);
         let mut random = Random(4);
         let mut vector = || [0; 3].map(|_| 2.0 * random.unit() - 1.0);
         let beginnings = [0; 8].map(|_| Beginning {

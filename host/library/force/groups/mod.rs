@@ -13,6 +13,7 @@ mod corrections;
 mod ends;
 mod looks;
 mod members;
+mod neighbourhood;
 mod partners;
 mod paths;
 mod perturbed;
@@ -26,12 +27,15 @@ pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
+use rayon::prelude::*;
 
 use self::corrections::Correction;
 use self::ends::Ends;
+use self::neighbourhood::{Corrections, Neighbourhood};
 use self::perturbed::Perturbed;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
+use crate::fields::BODIES_OF_A_TASK;
 use crate::force::block_steps::{Way, guarded, level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, time_in};
@@ -87,6 +91,8 @@ struct Course<'a> {
     perturbed: Perturbed,
     /// None until they are wanted.
     places: Option<Places>,
+    /// None where all slots give each force.
+    neighbourhood: Option<Neighbourhood>,
     instructions: InstructionSet,
     counts: BlockCounts,
 }
@@ -102,7 +108,14 @@ pub(super) fn advance(
     let Some(groups) = backend.state_mut().groups.take() else {
         return Ok(Some(BlockCounts::NONE));
     };
+    let wanted = backend.state().neighbours;
     let mut course = Course::new(backend, *groups, span, eta);
+    course.neighbourhood = wanted.map(|wanted| {
+        let Groups {
+            masses, coupling, ..
+        } = &course.groups;
+        Neighbourhood::new(wanted, eta, masses, *coupling)
+    });
     let ended = course.run(way);
     let Course {
         backend, groups, ..
@@ -142,6 +155,7 @@ impl<'a> Course<'a> {
             is_predicted: false,
             perturbed: Perturbed::none(),
             places: None,
+            neighbourhood: None,
             instructions: InstructionSet::detect(),
             counts: BlockCounts::NONE,
         };
@@ -151,12 +165,14 @@ impl<'a> Course<'a> {
 
     /// Takes the steps.
     fn run(&mut self, way: Way<'_, '_>) -> Result<Option<BlockCounts>, ForceError> {
+        self.begin_neighbourhoods()?;
         if !self.groups.all.is_empty() {
             self.shorten_steps()?;
         }
         for k in 0..self.live.len() {
             let i = self.live[k];
-            self.levels[i] = level(self.backend.state().own_steps[i], self.span, i)?;
+            let level = level(self.backend.state().own_steps[i], self.span, i)?;
+            self.levels[i] = self.begin_within_regular(i, level);
             self.ends.set(i, SPAN >> self.levels[i]);
         }
         while self.now < SPAN {
@@ -170,7 +186,12 @@ impl<'a> Course<'a> {
             self.counts.blocks += 1;
             let time = self.start + self.time(self.now);
             self.backend.state_mut().external.set_time(time);
-            self.predict();
+            self.is_predicted = false;
+            // Of a few bodies in a neighbour scheme, others are predicted where they are wanted.
+            let near = self.neighbourhood.as_ref();
+            if near.is_none_or(|near| near.reaches_all(block.len(), self.live.len())) {
+                self.predict();
+            }
             self.take_steps(&block)?;
             self.after(&block)?;
         }
@@ -193,38 +214,60 @@ impl<'a> Course<'a> {
         self.is_predicted = self.backend.predict_in_block(&self.live, &since);
     }
 
-    /// Forces on slots where all are predicted, with corrections for members.
-    fn forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+    /// Lets a backend begin with forces of all on slots.
+    fn begin_forces(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         self.changed.sort_unstable();
         self.changed.dedup();
+        let (frame, changed) = (self.frame, std::mem::take(&mut self.changed));
+        let block = Block {
+            frame: &frame,
+            span: self.span,
+            now: self.now,
+            begun: &self.begun,
+        };
+        self.backend.begin_forces(block, &changed, slots)
+    }
+
+    /// Forces of all on slots.
+    fn end_forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
         let frame = self.frame;
-        let block = Block {
-            frame: &frame,
-            span: self.span,
-            now: self.now,
-            begun: &self.begun,
+        self.backend.end_forces(&frame, slots)
+    }
+
+    /// Forces on slots, with corrections for members.
+    fn forces(&mut self, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+        let mut forces = match self.neighbourhood {
+            Some(_) => self.forces_by_parts(slots)?,
+            None => {
+                self.begin_forces(slots)?;
+                // While a device computes.
+                self.correct(slots)?;
+                self.end_forces(slots)?
+            }
         };
-        self.backend.begin_forces(block, &self.changed, slots)?;
-        self.changed.clear();
-        let has_groups = !self.groups.all.is_empty();
-        // While a device computes.
-        if has_groups {
-            self.correct(slots)?;
-        }
-        let block = Block {
-            frame: &frame,
-            span: self.span,
-            now: self.now,
-            begun: &self.begun,
-        };
-        let mut forces = self.backend.end_forces(block, slots)?;
-        if !has_groups {
-            return Ok(forces);
-        }
-        for (&i, force) in slots.iter().zip(&mut forces) {
-            self.corrections[i].add_to(force);
+        self.add_fields(slots, &mut forces);
+        if !self.groups.all.is_empty() {
+            for (&i, force) in slots.iter().zip(&mut forces) {
+                self.corrections[i].add_to(force);
+            }
         }
         Ok(forces)
+    }
+
+    /// Adds external fields.
+    fn add_fields(&self, slots: &[usize], forces: &mut [Forces]) {
+        let (view, external) = (self.view(), &self.backend.state().external);
+        if external.is_none() {
+            return;
+        }
+        let of_slots = forces.par_iter_mut().zip(slots);
+        of_slots
+            .with_min_len(BODIES_OF_A_TASK)
+            .for_each(|(force, &i)| {
+                let [x, v] = view.phase(i);
+                let moving = [x, v, [0.0; 3]];
+                force.derivatives = external.add_up_to(1, moving, force.derivatives);
+            });
     }
 
     /// Ends the steps of slots.
@@ -242,15 +285,14 @@ impl<'a> Course<'a> {
         self.counts.steps += 1;
         self.counts.shortest = self.counts.shortest.min(dt);
         self.changed.push(i);
-        let state = self.backend.state_mut();
         let is_heavy = self.gm[i] > self.heavy && self.groups.in_slot(i).is_none();
         let finer = if is_heavy { HEAVY_ETA } else { 1.0 };
-        let ended = Fourth::ended(
-            &state.beginnings[i],
-            dt,
-            finer * self.eta,
-            force.derivatives,
-        );
+        let beginning = &self.backend.state().beginnings[i];
+        let ended = Fourth::ended(beginning, dt, finer * self.eta, force.derivatives);
+        let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
+        let allowed = allowed.min(self.corrections[i].longest);
+        let corrections = self.next_regular(i, (finer, allowed))?;
+        let state = self.backend.state_mut();
         let (mut x, mut v) = (ended.x, ended.v);
         if !self.groups.all.is_empty() {
             let [sum, times] = std::mem::take(&mut self.impulses[i]);
@@ -259,7 +301,20 @@ impl<'a> Course<'a> {
                 v[k] += sum[k];
             }
         }
-        let [a, j, s] = force.derivatives;
+        let [mut a, mut j, s] = force.derivatives;
+        if let Some(Corrections {
+            x: dx,
+            v: dv,
+            force: [da, dj],
+        }) = corrections
+        {
+            for k in 0..3 {
+                x[k] += dx[k];
+                v[k] += dv[k];
+                a[k] += da[k];
+                j[k] += dj[k];
+            }
+        }
         state.set_phase(i, x, v);
         if self.groups.in_slot(i).is_none() {
             state.keep_step(i, [self.begun[i], self.now], [x, v]);
@@ -273,11 +328,10 @@ impl<'a> Course<'a> {
             c: [0.0; 3],
         };
         (state.accelerations[i], state.jerks[i]) = (a, j);
-        let longest = self.corrections[i].longest;
-        let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
-        state.own_steps[i] = allowed.min(longest);
+        state.own_steps[i] = allowed;
         self.begun[i] = self.now;
         let wanted = level(state.own_steps[i], self.span, i)?;
+        let wanted = self.within_regular(i, wanted);
         // A longer step must begin where steps of its length begin.
         if wanted > self.levels[i] || self.now.is_multiple_of(SPAN >> wanted) {
             self.levels[i] = wanted;
@@ -319,7 +373,8 @@ impl<'a> Course<'a> {
         let longest = self.corrections[i].longest;
         state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
         self.begun[i] = self.now;
-        self.levels[i] = level(state.own_steps[i], self.span, i)?;
+        let level = level(state.own_steps[i], self.span, i)?;
+        self.levels[i] = self.begin_within_regular(i, level);
         self.align(i);
         Ok(())
     }

@@ -138,6 +138,9 @@ impl Course<'_> {
 
     /// Notes that the step of a slot begins now.
     pub(super) fn note_step(&mut self, slot: usize) {
+        if self.places.is_none() {
+            return;
+        }
         let path = self.path(slot);
         if let Some(places) = &mut self.places {
             let here = self.backend.state().beginnings[slot].x;

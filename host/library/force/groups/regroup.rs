@@ -1,5 +1,7 @@
 //! Bodies become groups, and groups are divided.
 
+use rayon::prelude::*;
+
 use super::Course;
 use super::slots::occupy;
 use crate::backend::ForceError;
@@ -8,6 +10,9 @@ use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
+
+/// Bodies from which on several threads look for companions: to wake them takes as long as some looks.
+const SEVERAL: usize = 32;
 
 /// Bodies about a place.
 struct Bodies {
@@ -53,6 +58,7 @@ impl Course<'_> {
             return Ok(None);
         };
         self.counts.broken += 1;
+        self.finish_regular(slot)?;
         let group = self.groups.remove(number);
         let members = group.members.clone();
         let few = group.into_few();
@@ -69,6 +75,7 @@ impl Course<'_> {
         }
         self.groups.divided(slot, slots);
         self.find_live();
+        self.renew_lists(slot, &slots);
         self.start(&slots)?;
         Ok(Some(slots))
     }
@@ -182,6 +189,7 @@ impl Course<'_> {
             if self.begun[slot] != self.now {
                 self.take_steps(&[slot])?;
             }
+            self.finish_regular(slot)?;
             if let Some(number) = self.groups.in_slot(slot) {
                 self.follow(number)?;
             }
@@ -214,21 +222,31 @@ impl Course<'_> {
         let slot = self.install(&bodies, origin)?;
         self.groups.united([one, other], slot);
         self.find_live();
+        self.renew_lists(one, &[slot]);
         self.start(&[slot])?;
         Ok(slot)
     }
 
     /// Makes pairs of single bodies that are near.
     fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
-        for &slot in block {
-            // A body near another has short steps.
-            let is_fast = self.begins(slot)
+        // A body near another has short steps.
+        let is_fast = |&slot: &usize| {
+            self.begins(slot)
                 && self.backend.state().own_steps[slot] < self.groups.scales.time
-                && self.groups.in_slot(slot).is_none();
-            if !is_fast {
-                continue;
-            }
-            let Some(other) = self.companion(slot) else {
+                && self.groups.in_slot(slot).is_none()
+        };
+        let fast: Vec<usize> = block.iter().copied().filter(is_fast).collect();
+        let companions = self.companions(&fast);
+        let mut is_other = false;
+        for (slot, companion) in fast.into_iter().zip(companions) {
+            let companion = match is_other {
+                false => companion,
+                true if self.begins(slot) && self.groups.in_slot(slot).is_none() => {
+                    self.companions(&[slot])[0]
+                }
+                true => None,
+            };
+            let Some(other) = companion else {
                 continue;
             };
             let total = self.gm[slot] + self.gm[other];
@@ -236,25 +254,39 @@ impl Course<'_> {
             let orbit = Orbit::of(total, d, u);
             if orbit.forms(&self.groups.scales, total) && !self.is_crowded([slot, other], &orbit) {
                 self.unite(slot, other)?;
+                is_other = true;
             }
         }
         Ok(())
     }
 
-    /// The single body that a single body would be a pair with: that of the shortest encounter.
-    fn companion(&mut self, slot: usize) -> Option<usize> {
-        let gm = self.gm[slot];
+    /// The single bodies that single bodies would be pairs with: of the shortest encounters.
+    fn companions(&mut self, slots: &[usize]) -> Vec<Option<usize>> {
+        if slots.is_empty() {
+            return vec![];
+        }
         let scales = self.groups.scales;
-        let near = self.near(slot, |other| scales.reach(gm + other.gm));
-        let time = |&other: &usize| {
-            let [d, _] = self.between(slot, other);
-            let square = dot(d, d);
-            square * square.sqrt() / (gm + self.gm[other])
+        let mut places = self.take_places();
+        let view = self.view();
+        let companion = |&slot: &usize| {
+            let gm = view.gm[slot];
+            let (near, looked) = places.near(view, slot, |other| scales.reach(gm + other.gm));
+            let time = |&other: &usize| {
+                let [d, _] = view.between(slot, other);
+                let square = dot(d, d);
+                square * square.sqrt() / (gm + view.gm[other])
+            };
+            let nearest = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
+            let is_single = |other: &usize| view.groups.in_slot(*other).is_none();
+            (nearest.filter(is_single), looked)
         };
-        let other = near
-            .into_iter()
-            .min_by(|a, b| time(a).total_cmp(&time(b)))?;
-        self.groups.in_slot(other).is_none().then_some(other)
+        let found: Vec<(Option<usize>, usize)> = match slots.len() < SEVERAL {
+            true => slots.iter().map(companion).collect(),
+            false => slots.par_iter().map(companion).collect(),
+        };
+        places.note_looks(found.iter().map(|(_, looked)| looked).sum());
+        self.places = Some(places);
+        found.into_iter().map(|(companion, _)| companion).collect()
     }
 
     /// Returns whether others are too near for two bodies to be a wide pair.

@@ -68,6 +68,7 @@ impl Course<'_> {
         self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
         self.perturbed = Perturbed::of(&self.groups, self.gm.len());
         self.places = None;
+        self.find_slots();
     }
 
     pub(super) fn show_free_slots(&mut self) {
@@ -114,7 +115,7 @@ pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
-    state: &'a HostState,
+    pub(super) state: &'a HostState,
     begun: &'a [u64],
     span: f64,
     now: u64,

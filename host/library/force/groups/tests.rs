@@ -3,11 +3,12 @@
 mod contacts;
 
 use std::f64::consts::TAU;
+use std::num::NonZeroU32;
 
 use gpu_kernels::schedule::block_steps::SPAN;
 
 use super::{Course, HEAVY_ETA};
-use crate::backend::SavedState;
+use crate::backend::{Neighbours, SavedState};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::fields::ExternalField;
 use crate::force::cpu::Cpu;
@@ -237,6 +238,78 @@ fn pairs_are_formed_and_broken() {
     assert!((after - before).abs() < 1e-7, "{:e}", after - before);
 }
 
+/// The cluster with 16 neighbours of each body.
+fn with_neighbours(device: DeviceChoice) -> SimulationBuilder {
+    let sixteen = NonZeroU32::new(16).expect("not 0");
+    on(device, cluster()).neighbours(Neighbours::Number(sixteen))
+}
+
+/// Slots with lists, and the bodies of a device, give the force of all pairs where a span begins. A missing body would
+/// be some 1e-2 of the force.
+#[test]
+fn parts_of_the_force_are_the_whole() {
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let mut simulations = [with_neighbours(device), on(device, cluster())].map(|builder| {
+            let mut simulation = builder.build().expect("sound");
+            // One short step.
+            simulation.run_until(1e-6).expect("steps are taken");
+            simulation
+        });
+        let counts = simulations.each_mut().map(|run| run.block_counts());
+        assert!(counts[0].neighbours > 0 && counts[1].neighbours == 0);
+        let [parts, whole] = simulations
+            .each_mut()
+            .map(|run| run.save().expect("saved").1);
+        for (i, (a, b)) in parts
+            .accelerations()
+            .iter()
+            .zip(whole.accelerations())
+            .enumerate()
+        {
+            let size = dot(*b, *b).sqrt();
+            let error = difference(*a, *b);
+            assert!(
+                dot(error, error).sqrt() < 1e-9 * size,
+                "{device:?} {i}: {a:?} {b:?}"
+            );
+        }
+        assert_eq!(parts.groups.len(), whole.groups.len());
+    }
+}
+
+/// Regular forces of others are computed in few steps, and the energy is kept all the same.
+#[test]
+fn neighbours_next_to_groups_keep_the_energy() {
+    let mut simulation = with_neighbours(DeviceChoice::Cpu).build().expect("sound");
+    let before = simulation.energy().expect("computed").total();
+    simulation.run_until(1.0).expect("steps are taken");
+    let after = simulation.energy().expect("computed").total();
+    assert!((after - before).abs() < 4e-6, "{:e}", after - before);
+    let counts = simulation.block_counts();
+    assert!(counts.regular > 0 && counts.formed > 0, "{counts:?}");
+    assert!(2 * counts.regular < counts.steps, "{counts:?}");
+    let each = counts.neighbours as f64 / counts.steps as f64;
+    assert!((8.0..32.0).contains(&each), "{each}");
+}
+
+#[test]
+fn a_run_with_neighbours_resumed_in_between_has_the_same_bits() {
+    for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
+        let mut simulation = with_neighbours(device).build().expect("sound");
+        simulation.run_until(0.0625).expect("steps are taken");
+        let (clock, state) = simulation.save().expect("saved");
+        let bodies = simulation.bodies().expect("there").clone();
+        let sixteen = NonZeroU32::new(16).expect("not 0");
+        let builder = on(device, bodies).neighbours(Neighbours::Number(sixteen));
+        let mut resumed = builder.resume(clock, &state).expect("sound");
+        for run in [&mut resumed, &mut simulation] {
+            run.run_until(0.125).expect("steps are taken");
+        }
+        let [resumed, other] = [&mut resumed, &mut simulation].map(|s| s.save().expect("saved"));
+        assert_eq!(bits(&resumed), bits(&other), "{device:?}");
+    }
+}
+
 /// Calls a function on a span that begins, in which all slots go straight on and take one step.
 fn in_a_span(bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) {
     let physics = Physics {
@@ -244,7 +317,7 @@ fn in_a_span(bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) {
         g: G,
         softening: 0.0,
     };
-    let mut cpu = Cpu::<f64>::new(bodies, physics).in_groups();
+    let mut cpu = Cpu::<f64>::new(bodies, physics).in_groups(None);
     let state = cpu.state_mut();
     state.jerks = vec![[0.0; 3]; bodies.len()];
     state.own_steps = vec![1.0; bodies.len()];

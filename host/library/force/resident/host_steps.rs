@@ -7,12 +7,10 @@ use std::cell::RefCell;
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
-use gpu_kernels::schedule::block_steps::{
-    Fourth, Phase, Scheme as _, Sixth, TOLD_HEAD, told_of_body,
-};
+use gpu_kernels::schedule::block_steps::{Fourth, Phase, Sixth, TOLD_HEAD, told_of_body};
 
 use super::Resident;
-use crate::backend::{ForceError, GUARD, HighestDerivative, Targets};
+use crate::backend::{ForceError, GUARD, HighestDerivative, Neighbours, Targets};
 use crate::bodies::Bodies;
 use crate::fields::External;
 use crate::force::device::Device;
@@ -111,9 +109,10 @@ impl<D: Device> HostSteps<D> {
         self
     }
 
-    /// With groups: see [`groups`].
+    /// With groups, and a neighbour scheme if one is asked for: see [`groups`].
     #[must_use]
-    pub(crate) fn in_groups(mut self) -> Self {
+    pub(crate) fn in_groups(mut self, neighbours: Option<Neighbours>) -> Self {
+        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
         groups::begin(&mut self);
         self
     }
@@ -287,20 +286,8 @@ impl<D: Device> InMemory for HostSteps<D> {
         self.launch(4, block, changed, slots, |i| beginnings[i])
     }
 
-    fn end_forces(&mut self, block: Block<'_>, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
-        let HostState {
-            beginnings,
-            external,
-            ..
-        } = &self.state;
-        let mut forces = self.collect(4, block.frame, slots)?;
-        if !external.is_none() {
-            for (&i, force) in slots.iter().zip(&mut forces) {
-                let moving = Fourth::predicted(&beginnings[i], block.since(i));
-                force.derivatives = external.add_up_to(1, moving, force.derivatives);
-            }
-        }
-        Ok(forces)
+    fn end_forces(&mut self, frame: &Frame, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
+        self.collect(4, frame, slots)
     }
 
     fn potential_energy(&self) -> Result<f64, ForceError> {

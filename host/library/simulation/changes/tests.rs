@@ -42,7 +42,7 @@ fn blocks(bodies: Bodies, integrator: Integrator) -> SimulationBuilder {
         .groups(false)
 }
 
-const KINDS: [Kind; 17] = [
+const KINDS: [Kind; 18] = [
     (
         "leapfrog",
         |b| leapfrog(b).accuracy(ForceAccuracy::Double),
@@ -85,6 +85,15 @@ const KINDS: [Kind; 17] = [
     (
         "groups",
         |b| blocks(b, Integrator::Hermite4).softening(0.0).groups(true),
+        Cpu,
+        1e-12,
+    ),
+    (
+        "neighbours next to groups",
+        |b| {
+            let b = blocks(b, Integrator::Hermite4).softening(0.0).groups(true);
+            b.neighbours(Neighbours::Number(5.try_into().expect("5")))
+        },
         Cpu,
         1e-12,
     ),

@@ -75,7 +75,9 @@ fn near_and_far_are_the_whole() {
             let inside = |&k: &usize| k != i && bodies.mass[k] != 0.0 && distance(k) < radius;
             let expected = (0..300).filter(inside).map(|k| k as u32);
             assert_eq!(list, &expected.collect::<Vec<u32>>(), "{i}");
-            let near = sum_of.near(all[i].0, list.iter().map(|&k| all[k as usize]));
+            let near = sum_of
+                .of_lists
+                .force(all[i].0, list.iter().map(|&k| all[k as usize]));
             for d in 0..2 {
                 let (near, far) = (near.derivatives[d], far.derivatives[d]);
                 let whole = whole[i].derivatives[d];

@@ -62,8 +62,8 @@ pub(super) struct Options {
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
     /// --eta: hermite4 with 0.01 where pairs are followed apart (--groups), else hermite6 with 0.36, or from
     /// 65536 bodies on hermite4 with --neighbours auto and 0.04. On the CPU, runs that follow pairs apart take
-    /// --neighbours auto from 4096 bodies on. A run with --until takes block time steps by itself if its bodies have no softening,
-    /// and hard pairs or unlike masses.
+    /// --neighbours auto from 4096 bodies on. A run with --until takes block time steps by itself if its
+    /// bodies have no softening, and hard pairs or unlike masses.
     #[arg(long)]
     pub(super) block_steps: bool,
     /// Recompute only the force of the COUNT nearest neighbours in each step, and the force of the other

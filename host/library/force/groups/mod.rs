@@ -124,6 +124,11 @@ pub(super) fn advance(
     ended
 }
 
+/// Level of the longest steps that may begin at a tick within the span.
+const fn coarsest_from(now: u64) -> u32 {
+    (SPAN.trailing_zeros()).saturating_sub(now.trailing_zeros())
+}
+
 impl<'a> Course<'a> {
     fn new(backend: &'a mut dyn InMemory, groups: Groups, span: f64, eta: f64) -> Self {
         let frame = backend.frame();
@@ -343,8 +348,7 @@ impl<'a> Course<'a> {
     /// Lets the step of a slot that begins now end where steps of its length do.
     fn align(&mut self, i: usize) {
         if self.now < SPAN {
-            let coarsest = u64::BITS - 1 - SPAN.leading_zeros() - self.now.trailing_zeros();
-            self.levels[i] = self.levels[i].max(coarsest);
+            self.levels[i] = self.levels[i].max(coarsest_from(self.now));
         }
         self.ends.set(i, self.now + (SPAN >> self.levels[i]));
         self.note_step(i);

@@ -11,9 +11,9 @@ use gpu_kernels::neighbour_scheme::{
 use gpu_kernels::schedule::block_steps::SPAN;
 use rayon::prelude::*;
 
-use super::Course;
 use super::places::Places;
 use super::slots::View;
+use super::{Course, coarsest_from};
 use crate::backend::{ForceError, Sphere};
 use crate::force::block_steps::level;
 use crate::force::cpu::{Inside, ListSums, noise};
@@ -143,21 +143,9 @@ impl Neighbourhood {
         parts.is_none_or(|parts| now == parts.begun + (SPAN >> parts.level))
     }
 
-    /// The number of times the span must be halved for a step of a slot to end with its regular step, or before.
-    fn coarsest(&self, slot: usize) -> u32 {
-        self.parts[slot].as_ref().map_or(0, |parts| parts.level)
-    }
-
     /// Returns whether lists of a block have as many bodies as there are.
     pub(super) const fn reaches_all(&self, block: usize, all: usize) -> bool {
         block.saturating_mul(self.wanted) >= all
-    }
-
-    /// Bodies in the list of a slot.
-    fn listed(&self, slot: usize) -> usize {
-        self.parts[slot]
-            .as_ref()
-            .map_or(0, |parts| parts.list.bodies.len())
     }
 }
 
@@ -399,13 +387,14 @@ impl Course<'_> {
         (forces, listed)
     }
 
+    /// Parts of the force on a slot, if they are known.
+    fn parts(&self, slot: usize) -> Option<&Parts> {
+        self.neighbourhood.as_ref()?.parts[slot].as_ref()
+    }
+
     /// The force on a slot within its regular step, with the irregular force given.
     fn extrapolated(&self, slot: usize, mut near: Forces) -> Forces {
-        let parts = self
-            .neighbourhood
-            .as_ref()
-            .and_then(|near| near.parts[slot].as_ref());
-        if let Some(parts) = parts {
+        if let Some(parts) = self.parts(slot) {
             let since = self.time(self.now - parts.begun);
             near.add(extrapolated(parts.regular, since));
         }
@@ -488,8 +477,8 @@ impl Course<'_> {
             sphere.regular_step = neighbourhood.eta.sqrt() * change.min(APPROACH / approach);
         }
         let mut wanted = level(sphere.regular_step, span, slot)?;
-        if now > 0 && now < SPAN {
-            wanted = wanted.max(u64::BITS - 1 - SPAN.leading_zeros() - now.trailing_zeros());
+        if now < SPAN {
+            wanted = wanted.max(coarsest_from(now));
         }
         neighbourhood.parts[slot] = list.map(|list| Parts {
             list,
@@ -506,23 +495,22 @@ impl Course<'_> {
 
     /// Ends the regular step of a slot before its time, because its content is about to change where its step ended.
     pub(super) fn finish_regular(&mut self, slot: usize) -> Result<(), ForceError> {
-        let since = |parts: &Parts| self.time(self.now - parts.begun);
-        let of_slot = |near: &Neighbourhood| near.parts[slot].as_ref().map(since);
-        let dt = self.neighbourhood.as_ref().and_then(of_slot);
-        let Some(dt) = dt.filter(|&dt| dt > 0.0) else {
+        let Some(dt) = self
+            .parts(slot)
+            .map(|parts| self.time(self.now - parts.begun))
+        else {
             return Ok(());
         };
+        if dt == 0.0 {
+            return Ok(());
+        }
         if !self.is_predicted {
             self.predict();
         }
         self.begin_forces(&[slot])?;
         let (near, _) = self.of_lists(&[slot], &[]);
         let whole = self.end_forces(&[slot])?;
-        let parts = self
-            .neighbourhood
-            .as_ref()
-            .and_then(|near| near.parts[slot].as_ref());
-        if let (Some(parts), [near], [whole]) = (parts, &near[..], &whole[..]) {
+        if let (Some(parts), [near], [whole]) = (self.parts(slot), &near[..], &whole[..]) {
             let step = Regular {
                 begun: parts.regular,
                 ended: difference(whole.force(), near.force()),
@@ -552,10 +540,10 @@ impl Course<'_> {
         let Some(near) = &mut self.neighbourhood else {
             return Ok(None);
         };
-        self.counts.neighbours += near.listed(slot) as u64;
         let Some(parts) = &mut near.parts[slot] else {
             return Ok(None);
         };
+        self.counts.neighbours += parts.list.bodies.len() as u64;
         let Some(renewed) = parts.renewed.take() else {
             return Ok(None);
         };
@@ -584,10 +572,8 @@ impl Course<'_> {
 
     /// The level of a slot's steps, of which none may be longer than its regular step.
     pub(super) fn within_regular(&self, slot: usize, level: u32) -> u32 {
-        match &self.neighbourhood {
-            None => level,
-            Some(near) => level.max(near.coarsest(slot)),
-        }
+        self.parts(slot)
+            .map_or(level, |parts| level.max(parts.level))
     }
 
     /// As [`within_regular`](Self::within_regular), where a regular step begins too.

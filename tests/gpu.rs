@@ -14,7 +14,7 @@ use allpairs::force::cpu::Cpu;
 use allpairs::force::reference::accelerations_of;
 use allpairs::initial_conditions::{disk_galaxy, king, plummer};
 use allpairs::integrator::{Integrator, TimeSteps};
-use allpairs::machine::Machine;
+use allpairs::machine::{KernelOfPairs, Machine};
 use allpairs::physics::{ForceLaw, Physics};
 use allpairs::selection::{DeviceChoice, GpuNumbers, Place, Request, eligible, library, select};
 use allpairs::simulation::{
@@ -24,7 +24,7 @@ use allpairs::timeline::{What, overlap};
 use allpairs::variants::Variant;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
-use allpairs_lab::verify::{cloud, many_systems};
+use allpairs_lab::verify::{CaseOfPairs, cloud, judge_pairs, many_systems};
 
 /// One test at a time: what else runs on a GPU is in the way of what is timed there.
 static GPU: Mutex<()> = Mutex::new(());
@@ -67,6 +67,29 @@ fn kernels_are_right_on_every_gpu() {
             failures
         });
         assert_none(&failures.collect::<Vec<_>>());
+    }
+}
+
+/// Sums over pairs, and their derivatives.
+#[test]
+fn sums_over_pairs_are_right_on_every_gpu() {
+    let _alone = alone();
+    let Ok(gpus) = cuda_driver::devices() else {
+        return; // said aloud above
+    };
+    let cases = CaseOfPairs::all(16_384);
+    for gpu in gpus {
+        let device = DeviceChoice::Cuda(gpu.ordinal);
+        let place = select(&Request::new(0).on(device))
+            .expect("it is there")
+            .place;
+        let machine = Machine::new(place);
+        for kernel in KernelOfPairs::OF_DEVICES {
+            let verdict = judge_pairs(&machine, &kernel, &cases).expect("runs");
+            let named = |(case, why)| format!("{}: {case}: {why}", kernel.name);
+            let failures = verdict.failures.into_iter().map(named);
+            assert_none(&failures.collect::<Vec<_>>());
+        }
     }
 }
 

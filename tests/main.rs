@@ -22,6 +22,7 @@ mod neighbour_kernels;
 mod neighbours;
 mod nothing_silent;
 mod old_drivers;
+mod pair_sum_kernels;
 mod peers;
 mod physics;
 mod pictures;

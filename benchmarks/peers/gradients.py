@@ -1,6 +1,7 @@
 """Values and gradients of accelerations and trajectories, compared with JAX's own of sums written out.
 
-Prints rows of a table: milliseconds of processor time, all threads together, the least of several calls.
+On a CPU it prints milliseconds of processor time, all threads together, the least of several calls. Where JAX has a GPU,
+it prints milliseconds and interactions a second there, of arrays that stay on it.
 
     python benchmarks/peers/gradients.py [--seconds 5]
 """
@@ -39,17 +40,76 @@ def best(call: Callable[[], Any], seconds: float) -> tuple[float, float]:
     return min(t[0] for t in times) * 1e3, min(t[1] for t in times) * 1e3
 
 
+def loss(f: Any) -> Any:
+    return lambda x, m: (f(x, m) ** 2).sum()
+
+
+def ours(x: Any, m: Any) -> Any:
+    return aj.accelerations(x, m, EPS)
+
+
+def path(x: Any, v: Any, m: Any, steps: int = 20) -> Any:
+    return (aj.leapfrog(x, v, m, 0.01, steps, EPS)[0] ** 2).sum()
+
+
+def on_gpu(seconds: float) -> None:
+    print(f"{jax.devices()[0].device_kind}, JAX {jax.__version__}\n")
+    print("| bodies | digits | what | ms | sweeps | 10¹² interactions/s | error |\n|---|---|---|---|---|---|---|")
+    for n in (10, 1024, 4096, 16384, 65536, 262144):
+        cluster = ap.plummer(n, seed=1)
+        exact = ap.pull(cluster.pos, cluster.m, cluster.vel, EPS, device="cpu") if n <= 16384 else None
+        for dtype in (jnp.float32, jnp.float64):
+            x, m, lam = (jnp.asarray(a, dtype) for a in (cluster.pos, cluster.m, cluster.vel))
+
+            def pulled(x: Any, m: Any, lam: Any, masses: bool) -> Any:
+                f = ours if masses else lambda x, m: ours(x, jax.lax.stop_gradient(m))
+                return jax.vjp(f, x, m)[1](lam)
+
+            rows = [
+                ("force", 1, lambda x, m, lam: ours(x, m)),
+                ("derivative by x", 1, lambda x, m, lam: pulled(x, m, lam, False)[0]),
+                ("by x and m", 1, lambda x, m, lam: pulled(x, m, lam, True)),
+                ("value and gradient by x and m", 2, lambda x, m, lam: jax.value_and_grad(loss(ours), (0, 1))(x, m)),
+                ("the same, written out in JAX", 2, lambda x, m, lam: jax.value_and_grad(loss(written_out), (0, 1))(x, m)),
+            ]
+            for name, sweeps, f in rows:
+                if "written out" in name and n > 16384:
+                    continue  # arrays of N × N numbers
+                call = jax.jit(f)
+                _, wall = best(lambda: call(x, m, lam), seconds)
+                error = ""
+                if exact is not None and name == "by x and m":
+                    found = [np.asarray(a, float) for a in call(x, m, lam)]
+                    errors = [apart(a, b) for a, b in zip(found, (exact.pos, exact.m))]
+                    error = f"{max(errors):.1e}"
+                rate = sweeps * n * n / wall * 1e-9
+                print(f"| {n} | {dtype.__name__} | {name} | {wall:.4g} | {sweeps} | {rate:.3g} | {error} |", flush=True)
+    print("\n| bodies | steps | digits | what | s |\n|---|---|---|---|---|")
+    for n, steps in ((1024, 100), (100_000, 100)):
+        cluster = ap.plummer(n, seed=1)
+        for dtype in (jnp.float32, jnp.float64):
+            state = tuple(jnp.asarray(a, dtype) for a in (cluster.pos, cluster.vel, cluster.m))
+            for name, f in [
+                ("value", lambda *state: path(*state, steps)),
+                ("value and gradient by x, v", lambda *state: jax.value_and_grad(lambda *s: path(*s, steps), (0, 1))(*state)),
+                ("by x, v, m", lambda *state: jax.value_and_grad(lambda *s: path(*s, steps), (0, 1, 2))(*state)),
+            ]:
+                call = jax.jit(f)
+                _, wall = best(lambda: call(*state), seconds)
+                print(f"| {n} | {steps} | {dtype.__name__} | {name} | {wall * 1e-3:.4g} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=5.0)
     seconds = parser.parse_args().seconds
+    if jax.default_backend() == "gpu":
+        on_gpu(seconds)
+    else:
+        on_cpu(seconds)
 
-    def loss(f: Any) -> Any:
-        return lambda x, m: (f(x, m) ** 2).sum()
 
-    def ours(x: Any, m: Any) -> Any:
-        return aj.accelerations(x, m, EPS)
-
+def on_cpu(seconds: float) -> None:
     print("| bodies | what | processor time, ms | least time, ms |\n|---|---|---|---|")
     for n in (10, 100, 1024, 4096):
         cluster = ap.plummer(n, seed=1)
@@ -75,9 +135,6 @@ def main() -> None:
         for name, call in rows:
             processor, wall = best(call, seconds if n > 100 else min(seconds, 2.0))
             print(f"| {n} | {name} | {processor:.3g} | {wall:.3g} |", flush=True)
-
-    def path(x: Any, v: Any, m: Any) -> Any:
-        return (aj.leapfrog(x, v, m, 0.01, 20, EPS)[0] ** 2).sum()
 
     cluster = ap.plummer(1024, seed=1)
     state = tuple(jnp.asarray(a) for a in (cluster.pos, cluster.vel, cluster.m))

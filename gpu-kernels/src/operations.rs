@@ -6,6 +6,7 @@
 use crate::double_single::DoubleSingle;
 use crate::interaction::{Formula, Law};
 use crate::numerics::{NumericsPolicy, Precision};
+use crate::schedule::pair_sums::SumName;
 use crate::schedule::points::QuantityName;
 use core::ops::Add;
 
@@ -137,6 +138,28 @@ impl QuantityName {
                 multiplications: 9,
                 additions: 4,
             },
+        }
+    }
+}
+
+impl SumName {
+    /// Instructions of a source's terms with fusion, its 1/√ apart: see
+    /// [`gradients`](crate::interaction::gradients).
+    #[inline]
+    pub const fn operations(self) -> Operations {
+        let [multiply_adds, multiplications, additions] = match self {
+            Self::Force => [6, 3, 3],
+            Self::Tangent => [12, 7, 7],
+            Self::Pull => [17, 9, 3],
+            Self::PullAll => [21, 10, 3],
+            Self::Potential => [4, 0, 3],
+            Self::PotentialTangent => [7, 3, 7],
+            Self::PotentialPull => [8, 4, 4],
+        };
+        Operations {
+            multiply_adds,
+            multiplications,
+            additions,
         }
     }
 }

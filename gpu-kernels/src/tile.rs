@@ -228,9 +228,13 @@ fn spell_out(times: u32, mut body: impl FnMut(u32)) {
     match times {
         1 => repeat!(1 next),
         2 => repeat!(2 next),
+        3 => repeat!(3 next),
         4 => repeat!(4 next),
+        5 => repeat!(5 next),
         6 => repeat!(6 next),
+        7 => repeat!(7 next),
         8 => repeat!(8 next),
+        9 => repeat!(9 next),
         12 => repeat!(12 next),
         16 => repeat!(16 next),
         24 => repeat!(24 next),
@@ -242,15 +246,19 @@ fn spell_out(times: u32, mut body: impl FnMut(u32)) {
 }
 
 const fn spelled_out(times: u32) -> bool {
-    times == 6 || times == 12 || times == 24 || (times.is_power_of_two() && times <= 128)
+    matches!(times, 3 | 5 | 6 | 7 | 9 | 12 | 24) || (times.is_power_of_two() && times <= 128)
 }
 
 macro_rules! repeat {
     (1 $f:ident) => { $f() };
     (2 $f:ident) => {{ repeat!(1 $f); repeat!(1 $f) }};
+    (3 $f:ident) => {{ repeat!(2 $f); repeat!(1 $f) }};
     (4 $f:ident) => {{ repeat!(2 $f); repeat!(2 $f) }};
+    (5 $f:ident) => {{ repeat!(4 $f); repeat!(1 $f) }};
     (6 $f:ident) => {{ repeat!(4 $f); repeat!(2 $f) }};
+    (7 $f:ident) => {{ repeat!(6 $f); repeat!(1 $f) }};
     (8 $f:ident) => {{ repeat!(4 $f); repeat!(4 $f) }};
+    (9 $f:ident) => {{ repeat!(8 $f); repeat!(1 $f) }};
     (12 $f:ident) => {{ repeat!(8 $f); repeat!(4 $f) }};
     (16 $f:ident) => {{ repeat!(8 $f); repeat!(8 $f) }};
     (24 $f:ident) => {{ repeat!(16 $f); repeat!(8 $f) }};
@@ -271,8 +279,12 @@ mod tests {
         }
         order::<1>();
         order::<2>();
+        order::<3>();
         order::<4>();
+        order::<5>();
+        order::<7>();
         order::<8>();
+        order::<9>();
         order::<12>();
         order::<16>();
         order::<24>();

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use allpairs::diagnostics::DigitHistogram;
-use allpairs::machine::{KernelAtPoints, Machine};
+use allpairs::machine::{KernelAtPoints, KernelOfPairs, Machine};
 use allpairs::physics::ForceLaw;
 use allpairs::plan::systems::most_bodies;
 use allpairs::refusals::{Change, Refusal, Refusals, Remedy};
@@ -12,7 +12,8 @@ use allpairs::settings::Setting;
 use allpairs::variants::Variant;
 use allpairs_lab::studies::catalogue;
 use allpairs_lab::verify::{
-    CaseAtPoints, Verdict, edge_cases, judge, judge_at_points, large_case, stated_at_points,
+    CaseAtPoints, CaseOfPairs, Verdict, edge_cases, judge, judge_at_points, judge_pairs,
+    large_case, stated_at_points, stated_of_pairs,
 };
 
 use crate::bodies;
@@ -42,14 +43,12 @@ pub(super) struct Options {
 }
 
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
-    let (at_points, kernels) = at_points(&options.kernel);
+    let (others, kernels) = no_variants(&options.kernel);
     let place = place(&options.place, &kernels)?;
-    if let (Place::Cpu, Some(kernel), false) =
-        (&place, at_points.first(), options.kernel.is_empty())
-    {
+    if let (Place::Cpu, Some(kernel), false) = (&place, others.first(), options.kernel.is_empty()) {
         let refusal = Refusal {
             sides: ["kernels of a GPU", "the CPU"],
-            reason: format!("kernel `{}` is GPU code", kernel.name),
+            reason: format!("kernel `{}` is GPU code", kernel.name()),
             remedies: ["cuda", "emulator"]
                 .map(|device| Remedy(vec![Change::Set(Setting::Device, device)]))
                 .to_vec(),
@@ -106,23 +105,39 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     // Without names, those that run there.
     let one_device = machine.place().devices() == 1 && *machine.place() != Place::Cpu;
     if one_device || !options.kernel.is_empty() {
-        let cases = CaseAtPoints::of_all(&cases);
-        for kernel in at_points {
-            let verdict = judge_at_points(&machine, &kernel, &cases)?;
-            let mut row = vec![
-                kernel.name.to_owned(),
-                say::scientific(verdict.rms_relative),
-                say::scientific(stated_at_points(&kernel)),
-                say::scientific(verdict.max_relative),
-            ];
+        let (at_points, of_pairs) = (CaseAtPoints::of_all(&cases), CaseOfPairs::all(n));
+        for kernel in others {
+            let judged = match &kernel {
+                NoVariant::AtPoints(kernel) => {
+                    let verdict = judge_at_points(&machine, kernel, &at_points)?;
+                    let errors = [
+                        verdict.rms_relative,
+                        stated_at_points(kernel),
+                        verdict.max_relative,
+                    ];
+                    (errors, verdict.failures, at_points.len())
+                }
+                NoVariant::OfPairs(kernel) => {
+                    let verdict = judge_pairs(&machine, kernel, &of_pairs)?;
+                    let errors = [
+                        verdict.rms_relative,
+                        stated_of_pairs(kernel),
+                        verdict.max_relative,
+                    ];
+                    (errors, verdict.failures, of_pairs.len())
+                }
+            };
+            let (errors, failed, all) = judged;
+            let mut row = vec![kernel.name().to_owned()];
+            row.extend(errors.map(say::scientific));
             row.resize(columns.len() - 1, "-".to_owned());
-            row.push(match verdict.failures.len() {
-                0 => format!("passed all {}", cases.len()),
-                failed => format!("FAILED {failed} of {}", cases.len()),
+            row.push(match failed.len() {
+                0 => format!("passed all {all}"),
+                failed => format!("FAILED {failed} of {all}"),
             });
             table.add_row(row);
-            let named = |(case, why)| format!("{}: {case}: {why}", kernel.name);
-            failures.extend(verdict.failures.into_iter().map(named));
+            let named = |(case, why)| format!("{}: {case}: {why}", kernel.name());
+            failures.extend(failed.into_iter().map(named));
         }
     }
     writeln!(out, "{table}")?;
@@ -141,15 +156,37 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
     exit::report_failures(&failures, out)
 }
 
-/// The kernels for fields at points that are asked for, and the names of the others: all and none where
-/// nothing is asked for.
-fn at_points(kernels: &[String]) -> (Vec<KernelAtPoints>, Vec<String>) {
-    let mut of_points = KernelAtPoints::OF_DEVICES.to_vec();
-    let named = |kernel: &KernelAtPoints| kernels.iter().any(|name| name == kernel.name);
-    of_points.retain(|kernel| kernels.is_empty() || named(kernel));
-    let is_other = |name: &&String| of_points.iter().all(|kernel| kernel.name != **name);
+/// A kernel of devices that is no variant of the force.
+enum NoVariant {
+    AtPoints(KernelAtPoints),
+    OfPairs(KernelOfPairs),
+}
+
+impl NoVariant {
+    fn all() -> impl Iterator<Item = Self> {
+        let at_points = KernelAtPoints::OF_DEVICES.map(Self::AtPoints);
+        at_points
+            .into_iter()
+            .chain(KernelOfPairs::OF_DEVICES.map(Self::OfPairs))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::AtPoints(kernel) => kernel.name,
+            Self::OfPairs(kernel) => kernel.name,
+        }
+    }
+}
+
+/// The kernels that are no variants and are asked for, and the names of the others: all and none where nothing is
+/// asked for.
+fn no_variants(kernels: &[String]) -> (Vec<NoVariant>, Vec<String>) {
+    let is_named = |kernel: &NoVariant| kernels.iter().any(|name| name == kernel.name());
+    let wanted = NoVariant::all().filter(|kernel| kernels.is_empty() || is_named(kernel));
+    let wanted: Vec<_> = wanted.collect();
+    let is_other = |name: &&String| wanted.iter().all(|kernel| kernel.name() != **name);
     let others = kernels.iter().filter(is_other).cloned().collect();
-    (of_points, others)
+    (wanted, others)
 }
 
 /// Device on which to verify or time these kernels, or all.

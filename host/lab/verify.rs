@@ -5,10 +5,12 @@
 pub mod bounds;
 mod jerks;
 mod many;
+mod pair_sums;
 mod points;
 mod stated;
 
 pub use many::{many_systems, steps_by_reference};
+pub use pair_sums::{CaseOfPairs, VerdictOfPairs, judge_pairs, judge_without, stated_of_pairs};
 pub use points::{CaseAtPoints, VerdictAtPoints, judge_at_points, stated_at_points};
 pub use stated::Wrong;
 

@@ -3,9 +3,11 @@
 mod blocks;
 mod in_place;
 mod many;
+mod pair_sums;
 mod points;
 mod ranked;
 
+pub use pair_sums::KernelOfPairs;
 pub use points::{AtPoints, KernelAtPoints};
 
 use crate::backend::{Backend, ForceError, Neighbours};

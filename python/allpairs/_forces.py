@@ -198,8 +198,9 @@ def pull(
     accuracy: str = "double",
     masses: bool = True,
     softening: bool = True,
+    device: str = "auto",
 ) -> Pull:
-    """Accelerations and the derivatives of L = Σ lam·acc, in one sweep over the pairs, on the CPU.
+    """Accelerations and the derivatives of L = Σ lam·acc, in one sweep over the pairs.
 
     This is the product of `lam` and the Jacobian of the accelerations, which libraries of automatic
     differentiation ask for. `allpairs.jax` and `allpairs.torch` are made of it. It takes plain numbers, no quantities.
@@ -218,6 +219,9 @@ def pull(
         Relative error of pairs: 1e-13 or 1e-6; fast is as single.
     masses, softening : bool
         False to leave out the derivative by `m`, or by `eps`, and the time that it takes.
+    device : str
+        ``"auto"`` (the first GPU, or the CPU where there is none), ``"cpu"``, ``"cuda"``,
+        ``"cuda:1"``, ``"emulator"``.
 
     Returns
     -------
@@ -236,6 +240,7 @@ def pull(
         accuracy,
         masses,
         softening,
+        device,
     )
     made = _foreign.returning(pos)
     return Pull(made(acc), made(of_pos), None if of_m is None else made(of_m), of_eps)
@@ -271,10 +276,11 @@ def pull_leapfrog(
     G: float = 1.0,
     scheme: str = "leapfrog",
     accuracy: str = "double",
+    device: str = "auto",
 ) -> TrajectoryPull:
     """Derivatives of a function of the state after some steps, by positions, velocities, masses, `eps` and `dt`.
 
-    The steps are taken there and back, in the memory of one state, on the CPU. Arguments are plain numbers, no quantities.
+    The steps are taken there and back, in the memory of one state. Arguments are plain numbers, no quantities.
 
     Parameters
     ----------
@@ -293,6 +299,8 @@ def pull_leapfrog(
         Schemes that can be taken back. Hermite's schemes and block time steps cannot.
     accuracy : {"double", "single", "fast"}
         Precision of pairs; the state is float64.
+    device : str
+        As of `pull`. A GPU keeps the state from the first step to the last and back.
 
     Returns
     -------
@@ -315,6 +323,7 @@ def pull_leapfrog(
         _arrays.number("G", G),
         scheme,
         accuracy,
+        device,
     )
     made = _foreign.returning(pos)
     return TrajectoryPull(made(of_pos), made(of_vel), made(of_m), of_eps, of_dt, growth)

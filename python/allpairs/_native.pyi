@@ -37,6 +37,7 @@ __all__ = [
     "shown_time",
     "stages",
     "sums",
+    "sums_in_place",
     "trajectory",
     "trajectory_pull",
     "units",
@@ -96,6 +97,7 @@ def pull(
     accuracy: str,
     masses: bool,
     softening: bool,
+    device: str,
 ) -> tuple[_Floats, _Floats, _Floats | None, float | None]: ...
 def stages(integrator: str) -> list[tuple[bool, float]]: ...
 def trajectory(
@@ -121,11 +123,23 @@ def trajectory_pull(
     g: float,
     scheme: str,
     accuracy: str,
+    device: str,
 ) -> tuple[_Floats, _Floats, _Floats, float, float, float]: ...
 def sums(
-    name: str, double: bool, rounded: bool, shape: tuple[int, int], arguments: list[_Floats]
+    name: str, double: bool, rounded: bool, shape: tuple[int, int], arguments: list[_Floats], asked: list[int]
 ) -> list[_Floats]: ...
-def xla_handlers() -> list[tuple[str, int]]: ...
+def sums_in_place(
+    name: str,
+    double: bool,
+    rounded: bool,
+    shape: tuple[int, int],
+    arguments: list[int],
+    results: list[int],
+    asked: list[int],
+    device: str,
+    stream: int,
+) -> None: ...
+def xla_handlers() -> list[tuple[str, str, int]]: ...
 def potentials(pos: _Floats, m: _Floats, eps: float, g: float) -> _Floats: ...
 def field_at(
     points: _Floats,

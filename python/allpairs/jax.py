@@ -1,7 +1,7 @@
 """Forces, potentials and trajectories that JAX can transform: jit, vmap, grad, jvp and what is made of them.
 
-The package's own sums compute the values and their first derivatives, on the CPU. For second derivatives the sum
-is written out in JAX, in N² memory.
+The package's own sums compute the values and their first derivatives, on the CPU or the GPU that arrays are on. For
+second derivatives the sum is written out in JAX, in N² memory.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ __all__ = ["Field", "accelerations", "field_at", "leapfrog", "potential"]
 
 _Array = Any
 
-for _name, _address in _native.xla_handlers():
-    jax.ffi.register_ffi_target(f"allpairs_{_name}", jax.ffi.pycapsule(_address), platform="cpu")
+for _name, _platform, _address in _native.xla_handlers():
+    jax.ffi.register_ffi_target(f"allpairs_{_name}", jax.ffi.pycapsule(_address), platform=_platform)
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
     raise NotImplementedError(
-        "allpairs.jax computes on CPUs only, and its arrays are on another platform here: put them on one with "
-        "jax.device_put(pos, jax.devices('cpu')[0]), or use allpairs.accelerations, which computes on GPUs, "
-        "without gradients"
+        "allpairs.jax computes on CPUs and on NVIDIA's GPUs, and its arrays are on another platform here: put them on "
+        "one with jax.device_put(pos, jax.devices('cpu')[0])"
     )
 
 
@@ -76,6 +75,7 @@ def _primitive(name: str, shapes: Callable[..., Any], lower: Callable[..., Any],
     )
     mlir.register_lowering(primitive, _refuse)
     mlir.register_lowering(primitive, lower, platform="cpu")
+    mlir.register_lowering(primitive, lower, platform="cuda")
     batching.primitive_batchers[primitive] = functools.partial(_batched, primitive)
     return primitive
 
@@ -215,6 +215,8 @@ def _like(argument: str, value: Any, pos: _Array, shape: tuple[int, ...]) -> _Ar
 
 def _bodies(pos: Any, m: Any, eps: Any, accuracy: str | None) -> tuple[_Array, _Array, _Array, bool]:
     x = _float("pos", pos)
+    if isinstance(eps, (int, float)) and not 0 <= eps < float("inf"):
+        raise ValueError(f"`eps` must be ≥ 0 and finite, got {eps}")
     if x.ndim < 2 or x.shape[-1] != 3:
         raise ValueError(f"`pos` must have the shape (N, 3), not {x.shape}")
     mass = _array("m", m)
@@ -250,7 +252,7 @@ def accelerations(
         Masses; bodies without mass are test particles.
     eps : number
         Softening length ≥ 0. Without softening, bodies at the same place do not attract each other, and there
-        is no derivative: it is refused.
+        is no derivative: the CPU refuses it, and on a GPU it is nan.
     G : number
     accuracy : {"double", "single", "fast"}, optional
         Precision of pairs: by default of the arrays.
@@ -496,10 +498,16 @@ def _last(*begun: _Array, **params: Any) -> tuple[_Array, _Array]:
     return _Path(*more, m=m, eps=eps, dt=dt, **params).last(x, v)
 
 
+def _last_whole(*begun: _Array, **params: Any) -> tuple[_Array, ...]:
+    """The last state, with nothing that its precision would lose: the way there has the same."""
+    ends = _last(*begun, **params)
+    return *ends, *map(jnp.zeros_like, ends)
+
+
 def _begun(*operands: _Array, **params: Any) -> list[_Array]:
     """Derivatives by the beginning: operands are the beginning, the last state and its cotangents."""
-    x, m, eps, v, dt, *more = operands[:-4]
-    last_x, last_v, by_x, by_v = operands[-4:]
+    x, m, eps, v, dt, *more = operands[:-6]
+    last_x, last_v, _, _, by_x, by_v = operands[-6:]
     masses, softening = params.pop("masses"), params.pop("softening")
     path = _Path(*more, m=m, eps=eps, dt=dt, **params)
     if x.dtype == jnp.float64:
@@ -509,42 +517,39 @@ def _begun(*operands: _Array, **params: Any) -> list[_Array]:
 
 
 def _lower_path(ctx: Any, *operands: Any, double: bool, **params: Any) -> Any:
-    """Lowers a trajectory, or its cotangent: to a handler, of which the last argument says what is asked for, or with
+    """Lowers a trajectory, or its cotangent: to a handler, of which an attribute says what is asked for, or with
     fields to operations of JAX."""
-    x = ctx.avals_in[0]
     if params["fields"] is not None:
-        function = _begun if "masses" in params else _last
+        function = _begun if "masses" in params else _last_whole
         return mlir.lower_fun(function, multiple_results=True)(ctx, *operands, double=double, **params)
     numbers = [params["steps"], list(_SCHEMES).index(params["scheme"])]
     numbers += [int(params.get("masses", False)), int(params.get("softening", False))]
-    asked = np.broadcast_to(np.array(numbers, np.int32), (*x.shape[:-2], 4))
     name = "trajectory_pull" if "masses" in params else "trajectory"
     target = f"allpairs_{name}_{'double' if double else 'single'}"
-    aval = jax.core.ShapedArray(asked.shape, asked.dtype)
-    rule = jax.ffi.ffi_lowering(target)
-    avals_in = [*ctx.avals_in, aval]
-    return rule(ctx.replace(avals_in=avals_in), *operands, mlir.ir_constant(np.ascontiguousarray(asked)))
+    return jax.ffi.ffi_lowering(target)(ctx, *operands, asked=np.array(numbers, np.int64))
 
 
 #: Schemes that can be taken back.
 _SCHEMES = ("leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6")
 
-# Operands are the beginning: x, m, eps, v, dt, and with fields the time and the fields' numbers. Operands of the
-# tangent and the cotangent are then the last x and v, from which the way back begins, and the direction or cotangents.
-_trajectory = _primitive("trajectory", lambda x, m, eps, v, *_, **__: [x, v], _lower_path, True)
-_trajectory_pull = _primitive("trajectory_pull", lambda *all, **_: all[:-4], _lower_path, True)
+# Operands are the beginning: x, m, eps, v, dt, and with fields the time and the fields' numbers. Results are the last x
+# and v, and what their precision loses of both. Operands of the tangent and the cotangent are then these results, from
+# which the way back begins, and the direction or cotangents of x and v.
+_trajectory = _primitive("trajectory", lambda x, m, eps, v, *_, **__: [x, v, x, v], _lower_path, True)
+_trajectory_pull = _primitive("trajectory_pull", lambda *all, **_: all[:-6], _lower_path, True)
 _trajectory_tangent = Primitive("allpairs_trajectory_tangent")
 _trajectory_tangent.multiple_results = True
 
 
 def _trajectory_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: Any) -> Any:
     ends = _trajectory.bind(*primals, **params)
-    return ends, _trajectory_tangent.bind(*primals, *ends, *_instantiated(tangents, primals), **params)
+    rates = _trajectory_tangent.bind(*primals, *ends, *_instantiated(tangents, primals), **params)
+    return ends, [*rates, *map(jnp.zeros_like, ends[2:])]
 
 
 def _tangent_written_out(*operands: _Array, **params: Any) -> list[_Array]:
-    count = len(operands) // 2 - 1
-    begun, direction = operands[:count], operands[count + 2 :]
+    count = len(operands) // 2 - 2
+    begun, direction = operands[:count], operands[count + 4 :]
     return list(jax.jvp(lambda *begun: _last(*begun, **params), begun, direction)[1])
 
 
@@ -554,17 +559,17 @@ def _tangent_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: A
 
 
 def _tangent_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-    count = len(operands) // 2 + 1
+    count = len(operands) // 2 + 2
     known, direction = operands[:count], operands[count:]
     asked = [ad.is_undefined_primal(a) for a in direction]
-    given = _instantiated(cotangents, known[-2:])
+    given = _instantiated(cotangents, known[-4:-2])
     flags = {"masses": asked[1], "softening": asked[2]}
     found = _trajectory_pull.bind(*known, *given, **flags, **params)
     return [None] * count + [part if wanted else None for part, wanted in zip(found, asked)]
 
 
 def _pull_written_out(*operands: _Array, **params: Any) -> list[_Array]:
-    begun, lam = operands[:-4], operands[-2:]
+    begun, lam = operands[:-6], operands[-2:]
     masses, softening = params.pop("masses"), params.pop("softening")
 
     def last(x: _Array, m: _Array, eps: _Array, v: _Array, dt: _Array, *more: _Array) -> Any:
@@ -583,7 +588,7 @@ def _pull_jvp(primals: Sequence[_Array], tangents: Sequence[Any], **params: Any)
 
 def _pull_transpose(cotangents: Sequence[Any], *operands: Any, masses: bool, softening: bool, **params: Any) -> list[Any]:
     known = operands[:-2]
-    asked = [True, masses, softening, *[True] * (len(known) - 5)]
+    asked = [True, masses, softening, *[True] * (len(known) - 7)]
     given = [
         c if wanted and type(c) is not ad.Zero else jnp.zeros_like(a) for c, a, wanted in zip(cotangents, known, asked)
     ]
@@ -665,10 +670,10 @@ def leapfrog(
     mass = _scaled("G", G, mass)
     fields, numbers = _fields(field, G, x)
     more = () if fields is None else (_like("time", time, x, x.shape[:-2]), *numbers)
-    ends: tuple[jax.Array, jax.Array] = tuple(
-        _trajectory.bind(x, mass, softening, v, h, *more, steps=count, scheme=scheme, double=double, fields=fields)
+    last_x, last_v, *_ = _trajectory.bind(
+        x, mass, softening, v, h, *more, steps=count, scheme=scheme, double=double, fields=fields
     )
-    return ends
+    return last_x, last_v
 
 
 def _count(argument: str, value: Any) -> int:

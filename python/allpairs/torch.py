@@ -1,4 +1,4 @@
-"""Forces, potentials and trajectories that PyTorch can differentiate, on the CPU.
+"""Forces, potentials and trajectories that PyTorch can differentiate, on the CPU and on GPUs.
 
 They are operators of `torch.library`, and know `torch.compile`, `torch.func.vmap` and `torch.func.grad` too.
 For second derivatives the sum is written out in PyTorch, in N² memory. Trajectories have first derivatives.
@@ -28,13 +28,23 @@ __all__ = ["accelerations", "leapfrog", "potential"]
 _SCHEMES = ("leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6")
 
 
-def _sums(name: str, double: bool, arguments: Sequence[Tensor], shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+def _sums(
+    name: str, double: bool, arguments: Sequence[Tensor], shapes: Sequence[Sequence[int]], asked: Sequence[int] = ()
+) -> list[Tensor]:
     """Results of a sum of independent systems, which are the leading dimensions of all arguments."""
     x = arguments[0]
+    shape, rounded = (int(np.prod(x.shape[:-2], dtype=int)), x.shape[-2]), x.dtype == torch.float32
+    if x.device.type == "cuda":
+        given = [a.detach().contiguous() for a in arguments]
+        results = [x.new_empty(tuple(shape)) for shape in shapes]
+        addresses = [[a.data_ptr() for a in tensors] for tensors in (given, results)]
+        stream = torch.cuda.current_stream(x.device).cuda_stream
+        place = f"cuda:{x.device.index}"
+        _native.sums_in_place(name, double, rounded, shape, *addresses, list(asked), place, stream)
+        return results
     flat = [np.ascontiguousarray(a.detach().to(torch.float64).numpy()).reshape(-1) for a in arguments]
-    systems = int(np.prod(x.shape[:-2], dtype=int))
     try:
-        found = _native.sums(name, double, x.dtype == torch.float32, (systems, x.shape[-2]), flat)
+        found = _native.sums(name, double, rounded, shape, flat, list(asked))
     except ArgumentError as error:
         raise ValueError(str(error)) from None
     if not found:
@@ -63,7 +73,7 @@ def _batched(op: Any, many: bool) -> None:
 def _written_out(name: str, x: Tensor, m: Tensor, eps: Tensor) -> Tensor:
     """The sum in operations of PyTorch."""
     d = x[..., None, :, :] - x[..., :, None, :]
-    own = torch.eye(x.shape[-2], dtype=torch.bool)
+    own = torch.eye(x.shape[-2], dtype=torch.bool, device=x.device)
     squared = torch.where(own, 1.0, (d**2).sum(-1) + eps[..., None, None] ** 2)
     if name == "force":
         return torch.einsum("...j,...ij,...ijk->...ik", m, torch.where(own, 0.0, squared**-1.5), d)
@@ -72,7 +82,7 @@ def _written_out(name: str, x: Tensor, m: Tensor, eps: Tensor) -> Tensor:
 
 def _operator(name: str, function: Any, fake: Any, many: bool) -> Any:
     """An operator of PyTorch, without derivatives."""
-    op = torch.library.custom_op(f"allpairs::{name}", function, mutates_args=(), device_types="cpu")
+    op = torch.library.custom_op(f"allpairs::{name}", function, mutates_args=(), device_types=("cpu", "cuda"))
     op.register_fake(fake)
     _batched(op, many)
     return getattr(torch.ops.allpairs, name).default  # which `torch.compile` knows
@@ -168,17 +178,16 @@ _force = _sum("force")
 _potential = _sum("potential")
 
 
-def _asked(x: Tensor, steps: int, scheme: str, masses: bool, softening: bool) -> Tensor:
-    numbers = [steps, _SCHEMES.index(scheme), int(masses), int(softening)]
-    return torch.tensor(numbers, dtype=torch.float64).expand(*x.shape[:-2], 4)
+def _asked(steps: int, scheme: str, masses: bool, softening: bool) -> list[int]:
+    return [steps, _SCHEMES.index(scheme), int(masses), int(softening)]
 
 
 def _path(
     x: Tensor, m: Tensor, eps: Tensor, v: Tensor, dt: Tensor, steps: int, scheme: str, double: bool
-) -> tuple[Tensor, Tensor]:
-    asked = _asked(x, steps, scheme, False, False)
-    last_x, last_v = _sums("trajectory", double, (x, m, eps, v, dt, asked), [x.shape, v.shape])
-    return last_x, last_v
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    asked = _asked(steps, scheme, False, False)
+    last_x, last_v, x_rest, v_rest = _sums("trajectory", double, (x, m, eps, v, dt), 2 * [x.shape, v.shape], asked)
+    return last_x, last_v, x_rest, v_rest
 
 
 def _path_pull(
@@ -189,6 +198,8 @@ def _path_pull(
     dt: Tensor,
     last_x: Tensor,
     last_v: Tensor,
+    x_rest: Tensor,
+    v_rest: Tensor,
     lam_x: Tensor,
     lam_v: Tensor,
     steps: int,
@@ -197,14 +208,14 @@ def _path_pull(
     masses: bool,
     softening: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    asked = _asked(x, steps, scheme, masses, softening)
-    arguments = (x, m, eps, v, dt, last_x, last_v, lam_x, lam_v, asked)
-    a, b, c, d, e = _sums("trajectory_pull", double, arguments, [a.shape for a in arguments[:5]])
+    asked = _asked(steps, scheme, masses, softening)
+    arguments = (x, m, eps, v, dt, last_x, last_v, x_rest, v_rest, lam_x, lam_v)
+    a, b, c, d, e = _sums("trajectory_pull", double, arguments, [a.shape for a in arguments[:5]], asked)
     return a, b, c, d, e
 
 
 _path_op = _operator(
-    "trajectory", _path, lambda x, m, eps, v, *_: (x.new_empty(x.shape), v.new_empty(v.shape)), many=True
+    "trajectory", _path, lambda x, m, eps, v, *_: tuple(a.new_empty(a.shape) for a in (x, v, x, v)), many=True
 )
 _path_pull_op = _operator(
     "trajectory_pull", _path_pull, lambda *all: tuple(a.new_empty(a.shape) for a in all[:5]), many=True
@@ -212,7 +223,7 @@ _path_pull_op = _operator(
 
 
 class _Trajectory(torch.autograd.Function):
-    """The last positions and velocities."""
+    """The last positions and velocities, and what their precision loses of both."""
 
     generate_vmap_rule = True
 
@@ -224,9 +235,10 @@ class _Trajectory(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         *begun, ctx.steps, ctx.scheme, ctx.double = inputs
         ctx.save_for_backward(*begun, *output)
+        ctx.mark_non_differentiable(*output[2:])
 
     @staticmethod
-    def backward(ctx: Any, lam_x: Tensor, lam_v: Tensor) -> Any:
+    def backward(ctx: Any, lam_x: Tensor, lam_v: Tensor, *_: Any) -> Any:
         _, masses, softening, *_ = ctx.needs_input_grad
         how = (ctx.steps, ctx.scheme, ctx.double, masses, softening)
         found = _path_pull_op(*ctx.saved_tensors, lam_x, lam_v, *how)
@@ -239,10 +251,10 @@ def _float(argument: str, value: Any) -> Tensor:
         raise TypeError(f"`{argument}` must be a tensor, not {type(value).__name__}")
     if value.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"`{argument}` must hold float32 or float64, not {value.dtype}")
-    if value.device.type != "cpu":
+    if value.device.type not in ("cpu", "cuda"):
         raise NotImplementedError(
-            f"`{argument}` is on {value.device}, and allpairs.torch computes on CPUs only: hand over `.cpu()` of it, "
-            "or use allpairs.accelerations, which computes on GPUs, without gradients"
+            f"`{argument}` is on {value.device}, and allpairs.torch computes on CPUs and on NVIDIA's GPUs: hand over "
+            "`.cpu()` of it"
         )
     return value
 
@@ -251,12 +263,16 @@ def _like(argument: str, value: Any, pos: Tensor, shape: Sequence[int]) -> Tenso
     """A tensor of the precision of the positions, spread to a shape."""
     if not isinstance(value, Tensor):
         try:
-            value = torch.tensor(float(value), dtype=pos.dtype)
+            value = torch.tensor(float(value), dtype=pos.dtype, device=pos.device)
         except (TypeError, ValueError):
             raise TypeError(f"`{argument}` must be a number or a tensor, not {type(value).__name__}") from None
     value = _float(argument, value)
     if value.dtype != pos.dtype:
         raise TypeError(f"`{argument}` is {value.dtype} and `pos` {pos.dtype}: convert one of them")
+    if value.device != pos.device:
+        if value.ndim:
+            raise ValueError(f"`{argument}` is on {value.device} and `pos` on {pos.device}: move one of them")
+        value = value.to(pos.device)  # a number, as PyTorch's own operators take it
     try:
         return value.expand(tuple(shape))
     except RuntimeError:
@@ -265,6 +281,8 @@ def _like(argument: str, value: Any, pos: Tensor, shape: Sequence[int]) -> Tenso
 
 def _bodies(pos: Any, m: Any, eps: Any, accuracy: str | None) -> tuple[Tensor, Tensor, Tensor, bool]:
     x = _float("pos", pos)
+    if isinstance(eps, (int, float)) and not 0 <= eps < float("inf"):
+        raise ValueError(f"`eps` must be ≥ 0 and finite, got {eps}")
     if x.ndim < 2 or x.shape[-1] != 3:
         raise ValueError(f"`pos` must have the shape (N, 3), not {tuple(x.shape)}")
     double = x.dtype == torch.float64
@@ -279,12 +297,12 @@ def accelerations(pos: Tensor, m: Any, eps: Any = 0.0, *, G: Any = 1.0, accuracy
     Parameters
     ----------
     pos : tensor, shape (N, 3)
-        Positions, of float32 or float64 and on the CPU. Leading dimensions are independent systems.
+        Positions, of float32 or float64, on the CPU or a GPU. Leading dimensions are independent systems.
     m : tensor, shape (N,), or number
         Masses; bodies without mass are test particles.
     eps : number
         Softening length ≥ 0. Without softening, bodies at the same place do not attract each other, and there
-        is no derivative: it is refused.
+        is no derivative: the CPU refuses it, and on a GPU it is nan.
     G : number
     accuracy : {"double", "single", "fast"}, optional
         Precision of pairs: by default of the tensors.
@@ -353,5 +371,5 @@ def leapfrog(
     h = _like("dt", dt, x, x.shape[:-2])
     if not (isinstance(G, (int, float)) and G == 1):
         mass = _like("G", G, x, ()) * mass
-    ends: tuple[Tensor, Tensor] = _Trajectory.apply(x, mass, softening, v, h, count, scheme, double)
-    return ends
+    last_x, last_v, *_ = _Trajectory.apply(x, mass, softening, v, h, count, scheme, double)
+    return last_x, last_v

@@ -2,9 +2,13 @@
 
 use allpairs::backend::Operation;
 use allpairs::bodies::Bodies;
-use allpairs::force::cpu::gradients::{self, Asked, Coincident, Pulled, Trajectory};
+use allpairs::force::cpu::gradients::{
+    self, Asked, Coincident, Pulled, Trajectory, TrajectoryPulled,
+};
+use allpairs::force::pair_sums::Task;
 use allpairs::integrator::Integrator;
 use allpairs::physics::Physics;
+use allpairs::selection::Place;
 use allpairs::variants::preferred::ForceAccuracy;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -12,6 +16,8 @@ use pyo3::prelude::*;
 use crate::bodies::{array, columns, rows};
 use crate::errors::Failure;
 use crate::forces::{accuracy, gravity};
+use crate::on_device::{self, with_device};
+use crate::sums::call;
 use crate::work::compute_long;
 
 impl From<Coincident> for Failure {
@@ -28,7 +34,96 @@ type PulledArrays<'py> = (
     Option<f64>,
 );
 
-/// Accelerations and the derivatives of `Σ lam·a`, on the CPU.
+/// Bodies on a device, which computes with G m in place of masses.
+struct Distant {
+    device: String,
+    g: f64,
+    bodies: Bodies,
+    softening: f64,
+}
+
+impl Distant {
+    /// None where the device is the CPU, which refuses bodies at the same place itself.
+    fn new(
+        device: &str,
+        bodies: &Bodies,
+        physics: &Physics,
+        is_double: bool,
+    ) -> Result<Option<Self>, Failure> {
+        let place = on_device::place(device)?;
+        if place == Place::Cpu {
+            return Ok(None);
+        }
+        match is_double {
+            true => gradients::check_differentiable::<f64>(bodies, physics)?,
+            false => gradients::check_differentiable::<f32>(bodies, physics)?,
+        }
+        Ok(Some(Self {
+            device: place.choice().to_string(),
+            g: physics.g,
+            bodies: bodies.clone(),
+            softening: physics.softening,
+        }))
+    }
+
+    /// Results of a task. The arguments after the softening length are `more`.
+    fn compute(
+        &self,
+        task: Task,
+        is_double: bool,
+        more: Vec<Vec<f64>>,
+    ) -> Result<Vec<Vec<f64>>, Failure> {
+        let n = self.bodies.len();
+        let positions = (0..n).flat_map(|i| self.bodies.body(i).position);
+        let masses = self.bodies.mass.iter().map(|m| self.g * m);
+        let begun = vec![positions.collect(), masses.collect(), vec![self.softening]];
+        let arguments = [begun, more].concat();
+        with_device(&self.device, |sums| {
+            let call = call(task, is_double, false, (1, n));
+            Ok(sums.compute(&call, &arguments)?)
+        })
+    }
+
+    /// Derivatives by masses, of derivatives by G m.
+    fn by_masses(&self, by_weights: &[f64]) -> Vec<f64> {
+        by_weights.iter().map(|by| self.g * by).collect()
+    }
+}
+
+fn vectors(numbers: &[f64]) -> Vec<[f64; 3]> {
+    numbers.as_chunks::<3>().0.to_vec()
+}
+
+fn largest(vectors: &[[f64; 3]]) -> f64 {
+    let numbers = vectors.as_flattened().iter();
+    numbers.fold(0.0, |largest, x| largest.max(x.abs()))
+}
+
+fn pull_there(
+    distant: &Distant,
+    cotangents: &[[f64; 3]],
+    asked: Asked,
+    is_double: bool,
+) -> Result<Pulled, Failure> {
+    // Masses and softening come together.
+    let both = asked.masses || asked.softening;
+    let task = Task::Pull {
+        asked: Asked {
+            masses: both,
+            softening: both,
+        },
+        with_accelerations: true,
+    };
+    let found = distant.compute(task, is_double, vec![cotangents.as_flattened().to_vec()])?;
+    Ok(Pulled {
+        accelerations: vectors(&found[0]),
+        positions: vectors(&found[1]),
+        masses: found.get(2).map_or(vec![], |by| distant.by_masses(by)),
+        softening: found.get(3).map_or(0.0, |by| by[0]),
+    })
+}
+
+/// Accelerations and the derivatives of `Σ lam·a`.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one for each option")]
 pub(crate) fn pull<'py>(
@@ -41,6 +136,7 @@ pub(crate) fn pull<'py>(
     accuracy: String,
     masses: bool,
     softening: bool,
+    device: String,
 ) -> PyResult<PulledArrays<'py>> {
     let bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
     let cotangents = rows(&lam)?.to_vec();
@@ -48,13 +144,14 @@ pub(crate) fn pull<'py>(
         let physics = gravity(g, eps)?;
         bodies.check()?;
         let asked = Asked { masses, softening };
-        let pulled: Result<Pulled, Coincident> = match self::accuracy(Some(&accuracy))? {
-            Some(ForceAccuracy::Double) => {
-                gradients::pull::<f64>(&bodies, &physics, &cotangents, asked)
-            }
-            _ => gradients::pull::<f32>(&bodies, &physics, &cotangents, asked),
-        };
-        Ok(pulled?)
+        let is_double = self::accuracy(Some(&accuracy))? == Some(ForceAccuracy::Double);
+        if let Some(distant) = Distant::new(&device, &bodies, &physics, is_double)? {
+            return pull_there(&distant, &cotangents, asked, is_double);
+        }
+        Ok(match is_double {
+            true => gradients::pull::<f64>(&bodies, &physics, &cotangents, asked)?,
+            false => gradients::pull::<f32>(&bodies, &physics, &cotangents, asked)?,
+        })
     })?;
     Ok((
         array(py, pulled.accelerations)?,
@@ -161,6 +258,39 @@ type PathArrays<'py> = (
     f64,
 );
 
+/// Derivatives of a trajectory on a device.
+fn pull_path_there(
+    distant: &Distant,
+    is_double: bool,
+    (trajectory, dt): (Trajectory, f64),
+    velocities: Vec<f64>,
+    by_last: [Vec<[f64; 3]>; 2],
+) -> Result<TrajectoryPulled, Failure> {
+    let begun = vec![velocities, vec![dt]];
+    let last = distant.compute(Task::Trajectory(trajectory), is_double, begun.clone())?;
+    let most = by_last.each_ref().map(|vectors| largest(vectors));
+    let by_last = by_last.map(|vectors| vectors.into_flattened());
+    let task = Task::TrajectoryPull {
+        trajectory,
+        asked: Asked {
+            masses: true,
+            softening: true,
+        },
+        with_largest: true,
+    };
+    let more = [begun, last, by_last.to_vec()].concat();
+    let found = distant.compute(task, is_double, more)?;
+    let most = most[0].max(most[1]);
+    Ok(TrajectoryPulled {
+        positions: vectors(&found[0]),
+        masses: distant.by_masses(&found[1]),
+        softening: found[2][0],
+        velocities: vectors(&found[3]),
+        dt: found[4][0],
+        growth: if most > 0.0 { found[5][0] / most } else { 1.0 },
+    })
+}
+
 /// Derivatives of a function of the last state, of which `lam_pos` and `lam_vel` are the derivatives by that
 /// state.
 #[pyfunction]
@@ -178,6 +308,7 @@ pub(crate) fn trajectory_pull<'py>(
     g: f64,
     scheme: String,
     accuracy: String,
+    device: String,
 ) -> PyResult<PathArrays<'py>> {
     let mut bodies = Bodies::at_rest(rows(&pos)?, m.as_slice()?);
     [bodies.vx, bodies.vy, bodies.vz] = columns(&vel)?;
@@ -189,6 +320,16 @@ pub(crate) fn trajectory_pull<'py>(
             masses: true,
             softening: true,
         };
+        if let Some(distant) = Distant::new(&device, &bodies, &physics, path.is_double)? {
+            let velocities = (0..bodies.len()).flat_map(|i| bodies.body(i).velocity);
+            return pull_path_there(
+                &distant,
+                path.is_double,
+                (trajectory, dt),
+                velocities.collect(),
+                [of_x, of_v],
+            );
+        }
         let found = match path.is_double {
             true => {
                 trajectory.advance::<f64>(&mut bodies, &physics);

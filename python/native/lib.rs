@@ -9,6 +9,7 @@ mod forces;
 mod gradients;
 mod in_place;
 mod models;
+mod on_device;
 mod pictures;
 mod settings;
 mod simulation;
@@ -113,6 +114,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(gradients::trajectory, module)?,
         wrap_pyfunction!(gradients::trajectory_pull, module)?,
         wrap_pyfunction!(sums::sums, module)?,
+        wrap_pyfunction!(sums::sums_in_place, module)?,
         wrap_pyfunction!(xla::xla_handlers, module)?,
         wrap_pyfunction!(settings::kept_run, module)?,
         wrap_pyfunction!(pictures::image, module)?,

@@ -2,16 +2,20 @@
 
 use allpairs::bodies::Bodies;
 use allpairs::force::cpu::gradients::{self, Asked, Direction, Trajectory};
+use allpairs::force::pair_sums::{Call, Shape, Task, Way};
+use allpairs::gpu_kernels::numerics::Precision;
 use allpairs::integrator::Integrator;
 use allpairs::physics::Physics;
 use allpairs::simd::Lane;
+use cuda_driver::keeping_context;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Kind};
 use crate::forces::gravity;
-use crate::work::compute_long;
+use crate::on_device::with_device;
+use crate::work::{caught, compute_long};
 
 /// Bodies of one of several independent systems, and the other numbers that a sum takes.
 pub(crate) struct System {
@@ -19,6 +23,7 @@ pub(crate) struct System {
     physics: Physics,
     /// Numbers of the other arguments.
     more: Vec<Vec<f64>>,
+    asked: Vec<i64>,
     /// True if the arrays are of f32.
     rounded: bool,
 }
@@ -27,6 +32,9 @@ pub(crate) struct System {
 pub(crate) trait Sum {
     /// Results of a system, one after another.
     fn of<R: Lane>(system: &System) -> Result<Vec<Vec<f64>>, Failure>;
+
+    /// The same on a device. What is asked for are the numbers of a [`Way`], where a trajectory is computed.
+    fn task(asked: &[i64]) -> Result<Task, Failure>;
 }
 
 fn vectors(numbers: &[f64]) -> &[[f64; 3]] {
@@ -52,6 +60,10 @@ impl Sum for Force {
         let found = gradients::accelerations::<R>(&system.bodies, &system.physics);
         Ok(vec![found.into_flattened()])
     }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::Accelerations)
+    }
 }
 
 pub(crate) enum Tangent {}
@@ -61,19 +73,26 @@ impl Sum for Tangent {
         let found = gradients::tangent::<R>(&system.bodies, &system.physics, direction(system))?;
         Ok(vec![found.into_flattened()])
     }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::Tangent)
+    }
 }
 
 /// Derivatives by positions, and by masses and ε where asked for.
 pub(crate) enum Pull<const MASSES: bool, const SOFTENING: bool> {}
 
+impl<const MASSES: bool, const SOFTENING: bool> Pull<MASSES, SOFTENING> {
+    const ASKED: Asked = Asked {
+        masses: MASSES,
+        softening: SOFTENING,
+    };
+}
+
 impl<const MASSES: bool, const SOFTENING: bool> Sum for Pull<MASSES, SOFTENING> {
     fn of<R: Lane>(system: &System) -> Result<Vec<Vec<f64>>, Failure> {
-        let asked = Asked {
-            masses: MASSES,
-            softening: SOFTENING,
-        };
         let (bodies, lambda) = (&system.bodies, vectors(&system.more[0]));
-        let found = gradients::pull::<R>(bodies, &system.physics, lambda, asked)?;
+        let found = gradients::pull::<R>(bodies, &system.physics, lambda, Self::ASKED)?;
         let mut results = vec![found.positions.into_flattened()];
         if MASSES {
             results.push(found.masses);
@@ -82,6 +101,13 @@ impl<const MASSES: bool, const SOFTENING: bool> Sum for Pull<MASSES, SOFTENING> 
             results.push(vec![found.softening]);
         }
         Ok(results)
+    }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::Pull {
+            asked: Self::ASKED,
+            with_accelerations: false,
+        })
     }
 }
 
@@ -92,6 +118,10 @@ impl Sum for Potential {
         let found = gradients::potentials::<R>(&system.bodies, &system.physics);
         Ok(vec![found])
     }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::Potentials)
+    }
 }
 
 pub(crate) enum PotentialTangent {}
@@ -101,6 +131,10 @@ impl Sum for PotentialTangent {
         let (bodies, along) = (&system.bodies, direction(system));
         let found = gradients::potential_tangent::<R>(bodies, &system.physics, along)?;
         Ok(vec![found])
+    }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::PotentialTangent)
     }
 }
 
@@ -116,24 +150,32 @@ impl Sum for PotentialPull {
             vec![found.softening],
         ])
     }
+
+    fn task(_: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::PotentialPull)
+    }
 }
 
-/// A trajectory, and its bodies at the beginning. The arguments after ε are v and the time step. The last
-/// argument holds the number of steps, the scheme's place in [`SCHEMES`], and what is asked for.
-fn trajectory(system: &System) -> Result<(Trajectory, Bodies, Asked), Failure> {
-    let (Some(asked), velocities, dt) = (system.more.last(), &system.more[0], &system.more[1])
-    else {
-        unreachable!("there are steps");
+/// A trajectory of steps of length `dt`, and what is asked for: the number of steps, the scheme's place in
+/// [`SCHEMES`], and whether derivatives by masses and softening are wanted.
+fn trajectory(asked: &[i64], dt: f64) -> Result<(Trajectory, Asked), Failure> {
+    let &[steps, scheme, masses, softening] = asked else {
+        let text = format!("a trajectory asks for four numbers, not {}", asked.len());
+        return Err(Failure::new(Kind::Internal, text));
     };
-    let [steps, scheme, masses, softening] = asked[..] else {
-        unreachable!("four numbers are asked for");
-    };
-    let trajectory = Trajectory::new(SCHEMES[scheme as usize], dt[0], steps as u64);
+    let trajectory = Trajectory::new(SCHEMES[scheme as usize], dt, steps as u64);
     let trajectory = trajectory.map_err(|error| Failure::of("scheme", error))?;
     let asked = Asked {
-        masses: masses != 0.0,
-        softening: softening != 0.0,
+        masses: masses != 0,
+        softening: softening != 0,
     };
+    Ok((trajectory, asked))
+}
+
+/// A trajectory, and its bodies at the beginning. The arguments after ε are v and the time step.
+fn path(system: &System) -> Result<(Trajectory, Bodies, Asked), Failure> {
+    let (velocities, dt) = (&system.more[0], &system.more[1]);
+    let (trajectory, asked) = trajectory(&system.asked, dt[0])?;
     Ok((trajectory, moving(&system.bodies, velocities), asked))
 }
 
@@ -158,14 +200,24 @@ pub(crate) enum Path {}
 
 impl Sum for Path {
     fn of<R: Lane>(system: &System) -> Result<Vec<Vec<f64>>, Failure> {
-        let (trajectory, mut bodies, _) = trajectory(system)?;
+        let (trajectory, mut bodies, _) = path(system)?;
         trajectory.advance::<R>(&mut bodies, &system.physics);
         let body = |i| bodies.body(i);
         let all = 0..bodies.len();
-        Ok(vec![
+        let last: [Vec<f64>; 2] = [
             all.clone().flat_map(|i| body(i).position).collect(),
             all.flat_map(|i| body(i).velocity).collect(),
-        ])
+        ];
+        // What the arrays lose.
+        let rests = last.each_ref().map(|numbers| match system.rounded {
+            true => numbers.iter().map(|&x| x - f64::from(x as f32)).collect(),
+            false => vec![0.0; numbers.len()],
+        });
+        Ok(last.into_iter().chain(rests).collect())
+    }
+
+    fn task(asked: &[i64]) -> Result<Task, Failure> {
+        Ok(Task::Trajectory(trajectory(asked, 0.0)?.0)) // the device reads the step itself
     }
 }
 
@@ -174,17 +226,15 @@ pub(crate) enum PathPull {}
 
 impl Sum for PathPull {
     fn of<R: Lane>(system: &System) -> Result<Vec<Vec<f64>>, Failure> {
-        let (trajectory, mut bodies, asked) = trajectory(system)?;
-        let [_, _, x, v, of_x, of_v, _] = &system.more[..] else {
+        let (trajectory, mut bodies, asked) = path(system)?;
+        let [_, _, x, v, x_rest, v_rest, of_x, of_v] = &system.more[..] else {
             unreachable!("the last state and cotangents are there");
         };
-        if system.rounded {
-            // The last state in f64, of which the array has lost digits.
-            trajectory.advance::<R>(&mut bodies, &system.physics);
-        } else {
-            let ended = Bodies::at_rest(vectors(x), &bodies.mass);
-            bodies = moving(&ended, v);
-        }
+        let whole = |numbers: &[f64], rest: &[f64]| -> Vec<f64> {
+            numbers.iter().zip(rest).map(|(a, b)| a + b).collect()
+        };
+        let ended = Bodies::at_rest(vectors(&whole(x, x_rest)), &bodies.mass);
+        bodies = moving(&ended, &whole(v, v_rest));
         let (of_x, of_v) = (vectors(of_x).to_vec(), vectors(of_v).to_vec());
         let found = trajectory.pull::<R>(&mut bodies, &system.physics, of_x, of_v, asked)?;
         Ok(vec![
@@ -198,6 +248,15 @@ impl Sum for PathPull {
             vec![found.dt],
         ])
     }
+
+    fn task(asked: &[i64]) -> Result<Task, Failure> {
+        let (trajectory, asked) = trajectory(asked, 0.0)?;
+        Ok(Task::TrajectoryPull {
+            trajectory,
+            asked,
+            with_largest: false,
+        })
+    }
 }
 
 /// Arguments of a sum: x, m, ε and more, each with the numbers of all systems, one after another.
@@ -208,6 +267,8 @@ pub(crate) struct Arguments {
     pub(crate) systems: usize,
     /// True if they are numbers of f32.
     pub(crate) rounded: bool,
+    /// Numbers that say what is asked for.
+    pub(crate) asked: Vec<i64>,
 }
 
 /// The results of all systems, one system after another.
@@ -217,6 +278,7 @@ pub(crate) fn of_systems<S: Sum, R: Lane>(arguments: &Arguments) -> Result<Vec<V
         n,
         systems,
         rounded,
+        asked,
     } = arguments;
     let system = |index: usize| {
         let part = |numbers: &Vec<f64>| {
@@ -231,6 +293,7 @@ pub(crate) fn of_systems<S: Sum, R: Lane>(arguments: &Arguments) -> Result<Vec<V
             bodies,
             physics: gravity(1.0, part(softening)[0])?,
             more: more.iter().map(part).collect(),
+            asked: asked.clone(),
             rounded: *rounded,
         })
     };
@@ -271,17 +334,60 @@ pub(crate) fn visit_all(visitor: &mut impl Visitor) {
 /// A function that computes all systems.
 type Computed = fn(&Arguments) -> Result<Vec<Vec<f64>>, Failure>;
 
-/// Finds a sum by its name, with pairs in f64 or in f32.
-struct Named<'a>(&'a str, bool, Option<Computed>);
+/// Finds a sum by its name.
+struct Named<'a> {
+    name: &'a str,
+    double: bool,
+    computed: Option<Computed>,
+    task: Option<fn(&[i64]) -> Result<Task, Failure>>,
+}
+
+impl<'a> Named<'a> {
+    /// The sum of this name, with pairs in f64 or in f32.
+    fn find(name: &'a str, double: bool) -> Result<Self, Failure> {
+        let mut named = Named {
+            name,
+            double,
+            computed: None,
+            task: None,
+        };
+        visit_all(&mut named);
+        match named.computed {
+            Some(_) => Ok(named),
+            None => Err(Failure::of("name", format!("no sum {name}"))),
+        }
+    }
+}
 
 impl Visitor for Named<'_> {
     fn visit<S: Sum>(&mut self, name: &'static str) {
-        if name == self.0 {
-            self.2 = Some(match self.1 {
+        if name == self.name {
+            self.task = Some(S::task);
+            self.computed = Some(match self.double {
                 true => of_systems::<S, f64>,
                 false => of_systems::<S, f32>,
             });
         }
+    }
+}
+
+/// A call of a device.
+pub(crate) fn call(
+    task: Task,
+    double: bool,
+    rounded: bool,
+    (systems, bodies): (usize, usize),
+) -> Call {
+    let precision = |double: bool| match double {
+        true => Precision::F64,
+        false => Precision::F32,
+    };
+    Call {
+        task,
+        shape: Shape { systems, bodies },
+        pairs: precision(double),
+        arrays: precision(!rounded),
+        way: Way::Fastest,
     }
 }
 
@@ -295,6 +401,7 @@ pub(crate) fn sums<'py>(
     rounded: bool,
     shape: (usize, usize),
     arguments: Vec<PyReadonlyArray1<'py, f64>>,
+    asked: Vec<i64>,
 ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
     let numbers = arguments.iter().map(|a| Ok(a.as_slice()?.to_vec()));
     let arguments = Arguments {
@@ -302,17 +409,48 @@ pub(crate) fn sums<'py>(
         n: shape.1,
         systems: shape.0,
         rounded,
+        asked,
     };
-    let found = compute_long(py, move || {
-        let mut named = Named(&name, double, None);
-        visit_all(&mut named);
-        let compute = named
-            .2
-            .ok_or_else(|| Failure::of("name", format!("no sum {name}")))?;
-        compute(&arguments)
+    let found = compute_long(py, move || match Named::find(&name, double)?.computed {
+        Some(compute) => compute(&arguments),
+        None => unreachable!("it was found"),
     })?;
     let arrays = found
         .into_iter()
         .map(|numbers| PyArray1::from_vec(py, numbers));
     Ok(arrays.collect())
+}
+
+/// Queues a sum of arrays on a GPU, by their addresses: after all work that is in `stream`, and before all that follows
+/// there. Lengths of arrays are not checked here.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one for each property of the arrays"
+)]
+pub(crate) fn sums_in_place(
+    py: Python<'_>,
+    name: &str,
+    double: bool,
+    rounded: bool,
+    shape: (usize, usize),
+    arguments: Vec<u64>,
+    results: Vec<u64>,
+    asked: Vec<i64>,
+    device: &str,
+    stream: u64,
+) -> PyResult<()> {
+    let queue = || {
+        let Some(task) = Named::find(name, double)?.task else {
+            unreachable!("it was found");
+        };
+        let call = call(task(&asked)?, double, rounded, shape);
+        with_device(device, |sums| {
+            // SAFETY: the caller in Python holds the arrays, of the lengths that the sum has, and names a stream of
+            // the library that they are of. What it frees is freed in the order of that stream.
+            Ok(unsafe { sums.compute_in_place(&call, &arguments, &results, stream)? })
+        })
+    };
+    let outcome = py.detach(|| keeping_context(|| caught(queue)));
+    outcome.map_err(|failure| failure.raise(py))
 }

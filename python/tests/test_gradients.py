@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import allpairs as ap
+from allpairs import _native
 
 
 def bodies(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -42,10 +43,10 @@ def test_jerks_are_derivatives_in_time(n: int, device: str, accuracy: str, error
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.1])
-@pytest.mark.parametrize("n", [1, 2, 30, 1200])
-def test_pull_is_the_derivative_of_the_sum(n: int, eps: float) -> None:
+@pytest.mark.parametrize("n, device", [(1, "cpu"), (2, "cpu"), (30, "cpu"), (1200, "auto"), (1, "emulator"), (150, "emulator")])
+def test_pull_is_the_derivative_of_the_sum(n: int, device: str, eps: float) -> None:
     pos, m, vel, lam = bodies(n)
-    found = ap.pull(pos, m, lam, eps, G=3.0)
+    found = ap.pull(pos, m, lam, eps, G=3.0, device=device)
     acc, of_pos, of_m, of_eps = found
     assert found.acc is acc and of_eps is not None
     assert acc == pytest.approx(ap.accelerations(pos, m, eps, G=3.0, device="cpu"), rel=1e-11, abs=1e-12)
@@ -55,7 +56,7 @@ def test_pull_is_the_derivative_of_the_sum(n: int, eps: float) -> None:
     assert np.abs((np.cross(pos, of_pos) - np.cross(acc, lam)).sum(0)).max() < 1e-11 * size
     assert (m * of_m).sum() == pytest.approx(value, abs=1e-11 * size)
     assert (pos * of_pos).sum() + eps * of_eps == pytest.approx(-2 * value, abs=1e-11 * size)
-    if n <= 100:
+    if n <= 150:
         rate = np.linspace(-1, 1, n)
 
         def along(t: float) -> float:
@@ -65,9 +66,9 @@ def test_pull_is_the_derivative_of_the_sum(n: int, eps: float) -> None:
         there = (of_pos * vel).sum() + (of_m * rate).sum() + eps * of_eps
         h = 1e-6 if eps == 0 else 1e-4
         assert slope(along, h) == pytest.approx(there, abs=1e-6 * size)
-    some = ap.pull(pos, m, lam, eps, G=3.0, masses=False, softening=False)
+    some = ap.pull(pos, m, lam, eps, G=3.0, masses=False, softening=False, device=device)
     assert some.m is None and some.eps is None and (some.pos == of_pos).all()
-    single = ap.pull(pos, m, lam, eps, G=3.0, accuracy="single")
+    single = ap.pull(pos, m, lam, eps, G=3.0, accuracy="single", device=device)
     assert single.pos == pytest.approx(of_pos, abs=1e-3 * size)
 
 
@@ -84,6 +85,8 @@ def test_bad_arguments_are_refused_by_name() -> None:
         ("lam", {"lam": "none"}),
         ("eps", {"eps": -1.0}),
         ("accuracy", {"accuracy": "high"}),
+        ("device", {"device": "abacus"}),
+        ("pos", {"pos": same, "device": "emulator"}),
     ]
     for argument, changed in cases:
         with pytest.raises(ap.ArgumentError, match=f"`{argument}`") as refused:
@@ -99,8 +102,9 @@ def test_bad_arguments_are_refused_by_name() -> None:
         ap.accelerations(pos, m, vel=vel, kernel="tiled", device="emulator")
 
 
+@pytest.mark.parametrize("device", ["auto", "cpu", "emulator"])
 @pytest.mark.parametrize("scheme", ["leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6"])
-def test_gradients_of_trajectories(scheme: str) -> None:
+def test_gradients_of_trajectories(scheme: str, device: str) -> None:
     pos, m, vel, lam = bodies(15)
     eps, dt, steps = 0.3, 0.03, 8
 
@@ -112,7 +116,7 @@ def test_gradients_of_trajectories(scheme: str) -> None:
         sim.step(steps)
         return float((lam * sim.bodies.pos).sum() - (lam[::-1] * sim.bodies.vel).sum())
 
-    found = ap.pull_leapfrog(pos, vel, m, dt, steps, lam, -lam[::-1], eps, G=2.0, scheme=scheme)
+    found = ap.pull_leapfrog(pos, vel, m, dt, steps, lam, -lam[::-1], eps, G=2.0, scheme=scheme, device=device)
     rates = np.linspace(-1, 1, 15) * (m > 0)
     for expected, there in [
         (slope(lambda t: value(pos + t * lam, vel, m, eps, dt)), (found.pos * lam).sum()),
@@ -123,6 +127,22 @@ def test_gradients_of_trajectories(scheme: str) -> None:
     ]:
         assert there == pytest.approx(expected, rel=1e-8, abs=1e-8)
     assert 1 <= found.growth < 100
+    there = ap.pull_leapfrog(pos, vel, m, dt, steps, lam, -lam[::-1], eps, G=2.0, scheme=scheme, device="cpu")
+    assert found.growth == pytest.approx(there.growth, rel=1e-10)
     for refused in ("hermite4", "euler"):
         with pytest.raises(ap.ArgumentError, match="`scheme`.*cannot be taken back"):
             ap.pull_leapfrog(pos, vel, m, dt, steps, lam, lam, scheme=refused)
+
+
+def test_sums_of_arrays_where_they_lie() -> None:
+    """The way of PyTorch and JAX on a GPU, on the emulator: addresses of arrays in, and of others out."""
+    random = np.random.default_rng(3)
+    x, lam = random.normal(size=(2, 2, 5, 3)).astype(np.float32)
+    m, eps = random.uniform(size=(2, 5)).astype(np.float32), np.array([0.3, 0.5], np.float32)
+    results = [np.full_like(array, np.nan) for array in (x, m, eps)]
+    addresses = [[array.ctypes.data for array in arrays] for arrays in ([x, m, eps, lam], results)]
+    _native.sums_in_place("pull_me", True, True, (2, 5), *addresses, [], "emulator", 0)
+    for k in range(2):
+        exact = ap.pull(x[k], m[k], lam[k], float(eps[k]), device="cpu")
+        for found, expected in zip(results, exact[1:]):
+            assert found[k] == pytest.approx(expected, rel=1e-5, abs=1e-6)

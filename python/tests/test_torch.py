@@ -11,6 +11,19 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed", exc_type
 at = pytest.importorskip("allpairs.torch", reason="PyTorch is too old", exc_type=ImportError)
 
 
+@pytest.fixture(autouse=True, params=["cpu", "cuda"])
+def place(request: Any) -> Any:
+    """Tensors are made on each of these devices in turn."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("PyTorch finds no GPU")
+    with torch.device(request.param):
+        yield request.param
+
+
+def array(tensor: Any) -> Any:
+    return tensor.detach().cpu().numpy()
+
+
 def bodies(n: int = 8, seed: int = 1, dtype: Any = None) -> tuple[Any, Any, Any]:
     random = np.random.default_rng(seed)
     m = random.uniform(0.5, 1.5, n) / n
@@ -32,8 +45,8 @@ def test_values_and_derivatives(name: str, plain: str) -> None:
     f: Callable[..., Any] = getattr(at, name)
     x, m, _ = bodies()
     device = {"device": "cpu"} if name == "accelerations" else {}
-    exact = getattr(ap, name)(x.detach().numpy(), m.detach().numpy(), 0.1, G=2.0, **device)
-    assert f(x, m, 0.1, G=2.0).detach().numpy() == pytest.approx(exact, rel=1e-11, abs=1e-12)
+    exact = getattr(ap, name)(array(x), array(m), 0.1, G=2.0, **device)
+    assert array(f(x, m, 0.1, G=2.0)) == pytest.approx(exact, rel=1e-11, abs=1e-12)
     every = lambda x, m, eps, G: f(x, m, eps, G=G)  # noqa: E731
     given = (x, m, number(0.3), number(1.5))
     assert torch.autograd.gradcheck(every, given)
@@ -76,7 +89,7 @@ def test_trajectories(scheme: str) -> None:
     assert torch.autograd.gradcheck(path, given)
     pos, vel = path(*given)
     sim = ap.Simulation(
-        ap.Bodies(m.detach().numpy(), x.detach().numpy(), v.detach().numpy()),
+        ap.Bodies(array(m), array(x), array(v)),
         softening=0.3,
         dt=0.05,
         G=1.2,
@@ -85,8 +98,8 @@ def test_trajectories(scheme: str) -> None:
         device="cpu",
     )
     sim.step(3)
-    assert pos.detach().numpy() == pytest.approx(sim.bodies.pos, rel=1e-12)
-    assert vel.detach().numpy() == pytest.approx(sim.bodies.vel, rel=1e-12)
+    assert array(pos) == pytest.approx(sim.bodies.pos, rel=1e-12)
+    assert array(vel) == pytest.approx(sim.bodies.vel, rel=1e-12)
 
 
 def test_single_precision() -> None:
@@ -99,12 +112,12 @@ def test_single_precision() -> None:
         assert (a - b).abs().max() < 1e-4 * b.abs().max()
 
 
-def test_bad_arguments_are_refused_by_name() -> None:
+def test_bad_arguments_are_refused_by_name(place: str) -> None:
     x, m, v = bodies()
     same = x.detach().clone()
     same[3] = same[5]
     cases: list[tuple[type[Exception], str, Callable[[], Any]]] = [
-        (TypeError, "pos", lambda: at.accelerations(x.detach().numpy(), m)),
+        (TypeError, "pos", lambda: at.accelerations(array(x), m)),
         (TypeError, "pos", lambda: at.accelerations(x.detach().to(torch.int64), m)),
         (ValueError, "pos", lambda: at.accelerations(x[:, :2], m)),
         (NotImplementedError, "pos", lambda: at.accelerations(x.to("meta"), m)),
@@ -117,12 +130,16 @@ def test_bad_arguments_are_refused_by_name() -> None:
         (ValueError, "vel", lambda: at.leapfrog(x, v[:3], m, 0.1, 3)),
         (ValueError, "steps", lambda: at.leapfrog(x, v, m, 0.1, -1)),
         (ValueError, "scheme", lambda: at.leapfrog(x, v, m, 0.1, 3, scheme="hermite4")),
-        (
-            ValueError,
-            "pos",
-            lambda: at.accelerations(same.requires_grad_(), m).sum().backward(),
-        ),
     ]
+    same_accelerations = at.accelerations(same.requires_grad_(), m).sum()
+    assert same_accelerations.isfinite()
+    if place == "cuda":  # which says nothing back
+        same_accelerations.backward()
+        assert same.grad.isnan().any()
+        elsewhere = m.detach().cpu()
+        cases.append((ValueError, "m", lambda: at.accelerations(x, elsewhere)))
+    else:
+        cases.append((ValueError, "pos", same_accelerations.backward))
     for kind, argument, call in cases:
         with pytest.raises(kind, match=f"`{argument}`"):
             call()

@@ -83,6 +83,7 @@ mod forces;
 mod grids;
 mod hermite;
 mod neighbours;
+mod pair_sums;
 mod points;
 mod separated;
 mod spatial_sort;
@@ -97,6 +98,7 @@ pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS, RELATIVITY};
 pub use neighbours::NEIGHBOURS;
+pub use pair_sums::{PAIR_SUMS, PAIR_SUMS_ONCE, SUM_FRAMES, SUM_STAGES, SumStage};
 pub use points::{AT_POINTS, SUM_AT_POINTS};
 pub use separated::{BOXES, FAR, NEAR};
 pub use spatial_sort::SPATIAL_SORT;
@@ -110,6 +112,7 @@ use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsPolicy, Precision, Real};
 use crate::schedule::block_steps::DigitsName;
+use crate::schedule::pair_sums::SumName;
 use crate::schedule::points::QuantityName;
 use crate::schedule::spatial_sort::SortStage;
 use crate::schedule::symmetric::Order;
@@ -317,6 +320,22 @@ pub enum Work {
     },
     /// Sums over all slices of the sources: pointers `(partial, total)`.
     SumAtPoints,
+    /// [Sums over pairs](crate::schedule::pair_sums) of a part of the sources: pointers
+    /// `(bodies, more, frames, sums)`.
+    PairSum {
+        /// The sum.
+        name: SumName,
+        /// True if each pair is taken once, for both its bodies.
+        once: bool,
+        /// The arithmetic.
+        numerics: NumericsPolicy,
+        /// Sources in the body of its inner loop.
+        unroll: u32,
+        /// Targets per thread.
+        lane: u32,
+    },
+    /// A part of the work around such sums: pointers as the stage takes them.
+    SumStage(SumStage),
     /// Energies, two f64 per block: pointers `(state, sums)`.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
@@ -542,6 +561,10 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(WITH_TEST_PARTICLES.iter().flatten())
         .chain(AT_POINTS)
         .chain([&SUM_AT_POINTS])
+        .chain(PAIR_SUMS)
+        .chain(PAIR_SUMS_ONCE)
+        .chain(SUM_FRAMES)
+        .chain(SUM_STAGES)
         .chain(LAYOUTS.iter().flatten())
         .chain(QUICK_ENERGIES)
 }

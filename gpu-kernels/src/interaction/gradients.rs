@@ -38,6 +38,18 @@ pub trait PairSum<const N: usize, const S: usize> {
     );
 }
 
+/// A sum that changes its sign, or keeps it, where a pair is turned around, so that one computation serves both bodies.
+pub trait MutualSum<const N: usize, const S: usize>: PairSum<N, S> {
+    /// Adds the terms of a pair to the sums of both its bodies. What a sum of all bodies needs may go to the target alone.
+    fn add_pair<A: PairArithmetic>(
+        target: &[A::Real; N],
+        source: &[A::Real; N],
+        squared: A::Real,
+        target_sums: &mut [A::Real; S],
+        source_sums: &mut [A::Real; S],
+    );
+}
+
 /// Separation of a pair, 1/s and 1/s³.
 struct Pair<R> {
     d: [R; 3],
@@ -138,10 +150,13 @@ impl<const MASSES: bool, const SOFTENING: bool> Pullback<MASSES, SOFTENING> {
             pair,
         }
     }
+}
 
-    /// Adds the terms of a pair to the sums of both its bodies.
+impl<const MASSES: bool, const SOFTENING: bool> MutualSum<7, PULLED>
+    for Pullback<MASSES, SOFTENING>
+{
     #[inline(always)]
-    pub fn add_pair<A: PairArithmetic>(
+    fn add_pair<A: PairArithmetic>(
         target: &[A::Real; 7],
         source: &[A::Real; 7],
         squared: A::Real,
@@ -152,24 +167,48 @@ impl<const MASSES: bool, const SOFTENING: bool> Pullback<MASSES, SOFTENING> {
         let Pair {
             d, inverse_cube, ..
         } = shared.pair;
-        let (to_target, to_source) = (source[3] * inverse_cube, -(target[3] * inverse_cube));
-        let opposite = -inverse_cube; // a sign is free
-        for axis in 0..3 {
-            target_sums[axis] = A::mul_add(to_target, d[axis], target_sums[axis]);
-            source_sums[axis] = A::mul_add(to_source, d[axis], source_sums[axis]);
-            let turned = shared.turned[axis];
-            target_sums[3 + axis] = A::mul_add(inverse_cube, turned, target_sums[3 + axis]);
-            source_sums[3 + axis] = A::mul_add(opposite, turned, source_sums[3 + axis]);
-        }
+        let turned = shared.turned;
+        attract::<A>(d, inverse_cube, source[3], target_sums);
+        attract::<A>(d, -inverse_cube, target[3], source_sums);
+        add_turned::<A>(inverse_cube, turned, target_sums);
+        add_turned::<A>(-inverse_cube, turned, source_sums);
         if MASSES {
             let [of_target, of_source] = shared.dots;
-            target_sums[6] = A::mul_add(opposite, of_source, target_sums[6]);
+            target_sums[6] = A::mul_add(-inverse_cube, of_source, target_sums[6]);
             source_sums[6] = A::mul_add(inverse_cube, of_target, source_sums[6]);
         }
         if SOFTENING {
             target_sums[7] = A::mul_add(inverse_cube, shared.rate + shared.rate, target_sums[7]);
         }
     }
+}
+
+/// Adds the acceleration by a mass to the first three sums. Accelerations are rounded alike wherever they are summed, so
+/// that a step back meets the force of the step there.
+#[inline(always)]
+fn attract<A: PairArithmetic>(
+    d: [A::Real; 3],
+    inverse_cube: A::Real,
+    mass: A::Real,
+    sums: &mut [A::Real],
+) {
+    // Spelled out, because kernels unroll no loop by themselves.
+    let weight = mass * inverse_cube;
+    sums[0] = A::mul_add(weight, d[0], sums[0]);
+    sums[1] = A::mul_add(weight, d[1], sums[1]);
+    sums[2] = A::mul_add(weight, d[2], sums[2]);
+}
+
+/// Adds `J p` to sums 3 to 5.
+#[inline(always)]
+fn add_turned<A: PairArithmetic>(
+    inverse_cube: A::Real,
+    turned: [A::Real; 3],
+    sums: &mut [A::Real; PULLED],
+) {
+    sums[3] = A::mul_add(inverse_cube, turned[0], sums[3]);
+    sums[4] = A::mul_add(inverse_cube, turned[1], sums[4]);
+    sums[5] = A::mul_add(inverse_cube, turned[2], sums[5]);
 }
 
 impl<const MASSES: bool, const SOFTENING: bool> PairSum<7, PULLED> for Pullback<MASSES, SOFTENING> {
@@ -184,17 +223,46 @@ impl<const MASSES: bool, const SOFTENING: bool> PairSum<7, PULLED> for Pullback<
         let Pair {
             d, inverse_cube, ..
         } = shared.pair;
-        let weight = source[3] * inverse_cube;
-        for axis in 0..3 {
-            sums[axis] = A::mul_add(weight, d[axis], sums[axis]);
-            sums[3 + axis] = A::mul_add(inverse_cube, shared.turned[axis], sums[3 + axis]);
-        }
+        attract::<A>(d, inverse_cube, source[3], sums);
+        add_turned::<A>(inverse_cube, shared.turned, sums);
         if MASSES {
             sums[6] = A::mul_add(-inverse_cube, shared.dots[1], sums[6]);
         }
         if SOFTENING {
             sums[7] = A::mul_add(inverse_cube, shared.rate, sums[7]);
         }
+    }
+}
+
+/// Accelerations.
+#[derive(Clone, Copy, Debug)]
+pub enum Attraction {}
+
+impl PairSum<4, 3> for Attraction {
+    #[inline(always)]
+    fn add<A: PairArithmetic>(
+        &[x, y, z, _]: &[A::Real; 4],
+        &[sx, sy, sz, mass]: &[A::Real; 4],
+        softening: Softening<A::Real>,
+        sums: &mut [A::Real; 3],
+    ) {
+        let pair = pair::<A>([x, y, z], [sx, sy, sz], softening.squared);
+        attract::<A>(pair.d, pair.inverse_cube, mass, sums);
+    }
+}
+
+impl MutualSum<4, 3> for Attraction {
+    #[inline(always)]
+    fn add_pair<A: PairArithmetic>(
+        &[x, y, z, mass]: &[A::Real; 4],
+        &[sx, sy, sz, source_mass]: &[A::Real; 4],
+        squared: A::Real,
+        target_sums: &mut [A::Real; 3],
+        source_sums: &mut [A::Real; 3],
+    ) {
+        let pair = pair::<A>([x, y, z], [sx, sy, sz], squared);
+        attract::<A>(pair.d, pair.inverse_cube, source_mass, target_sums);
+        attract::<A>(pair.d, -pair.inverse_cube, mass, source_sums);
     }
 }
 

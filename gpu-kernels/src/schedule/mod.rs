@@ -12,6 +12,7 @@ pub mod guarded;
 pub mod hermite;
 pub mod hybrid;
 pub mod one_thread;
+pub mod pair_sums;
 pub mod points;
 pub mod reduce;
 pub mod separated;

@@ -96,15 +96,16 @@ pub fn check(variant: &Variant, module: &PtxModule) -> Result<(), Vec<BrokenClai
     checks.done()
 }
 
-/// Checks the kernels for fields at points, softened and not, in a module of either build.
+/// Checks the kernels that no variant has, for fields at points and for sums over pairs, in a module of either build.
 ///
 /// # Errors
 /// Every claim that does not hold.
-pub fn check_points(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
+pub fn check_no_variants(module: &PtxModule) -> Result<(), Vec<BrokenClaim>> {
     let mut checks = Checks::of(module);
-    entries::AT_POINTS
-        .iter()
-        .for_each(|entry| checks.points(entry));
+    let kernels = entries::AT_POINTS.iter().chain(entries::PAIR_SUMS);
+    kernels.for_each(|entry| checks.no_variant(entry));
+    let once = entries::PAIR_SUMS_ONCE.iter();
+    once.for_each(|entry| checks.sum_once(entry));
     checks.done()
 }
 
@@ -262,16 +263,31 @@ impl<'a> Checks<'a> {
         self.equal(entry.symbol, "denormals of f32", expected, found);
     }
 
-    /// A source is fetched once for all points of a thread.
-    fn points(&mut self, entry: &Entry) {
-        let Work::AtPoints {
-            quantity,
-            numerics,
-            unroll,
-            lane,
-        } = entry.work
-        else {
-            unreachable!("`{}` is not for points", entry.symbol)
+    /// A source is fetched once for all targets of a thread.
+    fn no_variant(&mut self, entry: &Entry) {
+        // Instructions of a pair, and halves of rows that are read of a source.
+        let (operations, halves, numerics, unroll, lane) = match entry.work {
+            Work::AtPoints {
+                quantity,
+                numerics,
+                unroll,
+                lane,
+            } => (quantity.operations(), 2, numerics, unroll, lane),
+            Work::PairSum {
+                name,
+                numerics,
+                unroll,
+                lane,
+                ..
+            } => {
+                let halves = match name.numbers() {
+                    ..=4 => 2,
+                    5..=6 => 3,
+                    _ => 4,
+                };
+                (name.operations(), halves, numerics, unroll, lane)
+            }
+            _ => unreachable!("`{}` is a variant's", entry.symbol),
         };
         let Some(report) = self.report(entry.symbol) else {
             return;
@@ -283,13 +299,42 @@ impl<'a> Checks<'a> {
         for each in &report.loops {
             let sources = each.interactions / lane as usize;
             let loads = source_loads(entry, Law::Gravity, ScheduleName::Tiled).into_iter();
-            let wanted = list(loads.map(|(load, count)| (load, count * sources)));
+            let wanted =
+                list(loads.map(|(load, count)| (load, (count * halves).div_ceil(2) * sources)));
             let found = list(each.counts.accesses());
             let what = format!("memory accesses in loop {}", each.label);
             self.equal(entry.symbol, what, wanted, found);
-            let operations = quantity.operations() + numerics.refinement();
-            self.arithmetic(entry, operations, 0, Formula::Powers, numerics, each);
+            let all = operations + numerics.refinement();
+            self.arithmetic(entry, all, 0, Formula::Powers, numerics, each);
         }
+    }
+
+    /// The loop for both bodies of a pair has a root for both, and a source's sums move on after each of its steps.
+    fn sum_once(&mut self, entry: &Entry) {
+        let Work::PairSum {
+            name,
+            numerics,
+            unroll: steps,
+            lane,
+            ..
+        } = entry.work
+        else {
+            unreachable!("`{}` is no sum", entry.symbol)
+        };
+        let Some(report) = self.report(entry.symbol) else {
+            return;
+        };
+        self.denormals(entry, numerics, &report);
+        let main = report.main_loop().map(|main| main.interactions);
+        let what = "pairs in the main loop";
+        self.equal(entry.symbol, what, Ok((steps * lane) as usize), main);
+        let words = entry.layout.precision.bytes() / 4;
+        let moving: Vec<usize> = (report.loops.iter())
+            .map(|each| each.counts.of(Kind::Shuffle))
+            .filter(|&shuffles| shuffles > 0)
+            .collect();
+        let expected = vec![(steps * words * name.reactions()) as usize];
+        self.equal(entry.symbol, "shuffles in the loops", expected, moving);
     }
 
     /// The kernels that take many steps compute what the force of test particles does, with other loops:

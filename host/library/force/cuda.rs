@@ -39,7 +39,7 @@ pub struct Cuda {
     beside: OnceLock<Beside>,
     /// For other devices to wait for, once there were any.
     reached: OnceLock<Event>,
-    /// Recorded in the stream, for another library's to wait for.
+    /// Recorded in the stream for another library's to wait for, or in such a stream for this one.
     passed_on: OnceLock<Event>,
     /// The library for linear algebra, once it was needed.
     blas: Mutex<Option<Blas>>,
@@ -166,6 +166,14 @@ impl Cuda {
         }
         let reached = self.gpu.event()?;
         Ok(self.reached.get_or_init(|| reached))
+    }
+
+    fn passed_on(&self) -> Result<&Event, DriverError> {
+        if let Some(passed_on) = self.passed_on.get() {
+            return Ok(passed_on);
+        }
+        let passed_on = self.gpu.event()?;
+        Ok(self.passed_on.get_or_init(|| passed_on))
     }
 
     fn beside(&self) -> Result<&Beside, DriverError> {
@@ -614,17 +622,38 @@ impl Shared for Cuda {
     }
 
     unsafe fn hold_up(&self, stream: u64) -> Result<(), ForceError> {
-        let passed_on = match self.passed_on.get() {
-            Some(passed_on) => passed_on,
-            None => {
-                let event = self.gpu.event()?;
-                self.passed_on.get_or_init(|| event)
-            }
-        };
+        let passed_on = self.passed_on()?;
         passed_on.record(&self.stream)?;
         // SAFETY: the caller's promise.
         unsafe { passed_on.hold_up(stream as *mut _)? };
         Ok(())
+    }
+
+    unsafe fn wait_for(&self, stream: u64) -> Result<(), ForceError> {
+        let passed_on = self.passed_on()?;
+        // SAFETY: the caller's promise.
+        unsafe { passed_on.record_in(stream as *mut _)? };
+        Ok(self.stream.wait_for(passed_on)?)
+    }
+
+    unsafe fn copy_from_address(
+        &self,
+        address: u64,
+        bytes: usize,
+        to: &CudaMemory,
+    ) -> Result<(), ForceError> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { to.memory.copy_from_address(address, bytes, &self.stream)? })
+    }
+
+    unsafe fn copy_to_address(
+        &self,
+        from: &CudaMemory,
+        address: u64,
+        bytes: usize,
+    ) -> Result<(), ForceError> {
+        // SAFETY: the caller's promise.
+        Ok(unsafe { from.memory.copy_to_address(address, bytes, &self.stream)? })
     }
 }
 

@@ -369,6 +369,32 @@ impl Shared for Emulator {
     unsafe fn hold_up(&self, _stream: u64) -> Result<(), ForceError> {
         Ok(())
     }
+
+    unsafe fn wait_for(&self, _stream: u64) -> Result<(), ForceError> {
+        Ok(())
+    }
+
+    unsafe fn copy_from_address(
+        &self,
+        address: u64,
+        bytes: usize,
+        to: &EmulatedMemory,
+    ) -> Result<(), ForceError> {
+        let from = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: the caller's promise.
+        self.upload(to, unsafe { std::slice::from_raw_parts(from, bytes) })
+    }
+
+    unsafe fn copy_to_address(
+        &self,
+        from: &EmulatedMemory,
+        address: u64,
+        bytes: usize,
+    ) -> Result<(), ForceError> {
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+        // SAFETY: the caller's promise.
+        self.download(from, unsafe { std::slice::from_raw_parts_mut(to, bytes) })
+    }
 }
 
 impl Streams for Emulator {

@@ -27,6 +27,44 @@ pub trait Shared: Device {
     /// # Errors
     /// The machine's refusal.
     unsafe fn hold_up(&self, stream: u64) -> Result<(), ForceError>;
+
+    /// Lets work that is launched from now on wait for all that is queued in another library's stream.
+    ///
+    /// # Safety
+    /// As [`hold_up`](Self::hold_up).
+    ///
+    /// # Errors
+    /// The machine's refusal.
+    unsafe fn wait_for(&self, stream: u64) -> Result<(), ForceError>;
+
+    /// Queues a copy of another library's bytes to the beginning of a buffer.
+    ///
+    /// # Safety
+    /// There are as many bytes at the address in this device's memory, until the copy is done.
+    ///
+    /// # Errors
+    /// The machine's refusal, or a buffer that is smaller.
+    unsafe fn copy_from_address(
+        &self,
+        address: u64,
+        bytes: usize,
+        to: &Self::Buffer,
+    ) -> Result<(), ForceError>;
+
+    /// Queues a copy from the beginning of a buffer to another library's bytes.
+    ///
+    /// # Safety
+    /// There are as many bytes at the address in this device's memory, and nobody else accesses them until the copy is
+    /// done.
+    ///
+    /// # Errors
+    /// The machine's refusal, or a buffer that is smaller.
+    unsafe fn copy_to_address(
+        &self,
+        from: &Self::Buffer,
+        address: u64,
+        bytes: usize,
+    ) -> Result<(), ForceError>;
 }
 
 /// How far the numbers of bodies go.

@@ -16,6 +16,7 @@ pub mod independent;
 mod order;
 mod order_of_peers;
 mod pack;
+pub mod pair_sums;
 pub mod ranked;
 pub mod reference;
 pub mod resident;

@@ -7,6 +7,7 @@
 pub mod block_steps;
 mod grid2d;
 pub mod neighbours;
+pub mod pair_sums;
 pub mod points;
 mod recipe;
 mod separated;
@@ -535,6 +536,8 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::Follow { .. }
         | Work::AtPoints { .. }
         | Work::SumAtPoints
+        | Work::PairSum { .. }
+        | Work::SumStage(_)
         | Work::BlockForce { .. }
         | Work::BlockGather { .. }
         | Work::BlockCorrect { .. }

@@ -296,6 +296,61 @@ impl DeviceMemory {
         })
     }
 
+    /// Queues a copy of another library's bytes on the same GPU to the beginning of these.
+    ///
+    /// # Safety
+    ///
+    /// There are `bytes` bytes of this GPU at the address, until the copy is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_from`](Self::copy_from).
+    pub unsafe fn copy_from_address(
+        &self,
+        address: CUdeviceptr,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        const CALL: &str = "cuMemcpyDtoDAsync_v2";
+        let Some(target) = self.place(CALL, 0, bytes)? else {
+            return Ok(());
+        };
+        self.context.bind()?;
+        // SAFETY: the caller vouches for the source; the target lies within its allocation, which outlives queued
+        // work.
+        check(CALL, unsafe {
+            sys::cuMemcpyDtoDAsync_v2(target, address, bytes, stream.raw())
+        })
+    }
+
+    /// Queues a copy of the first of these bytes to another library's on the same GPU.
+    ///
+    /// # Safety
+    ///
+    /// As of [`copy_from_address`](Self::copy_from_address), and nobody else uses the bytes there until the copy is
+    /// done.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_from`](Self::copy_from).
+    pub unsafe fn copy_to_address(
+        &self,
+        address: CUdeviceptr,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        const CALL: &str = "cuMemcpyDtoDAsync_v2";
+        let Some(source) = self.place(CALL, 0, bytes)? else {
+            return Ok(());
+        };
+        self.context.bind()?;
+        // SAFETY: the caller vouches for the target; the source lies within its allocation, which outlives queued
+        // work.
+        check(CALL, unsafe {
+            sys::cuMemcpyDtoDAsync_v2(address, source, bytes, stream.raw())
+        })
+    }
+
     /// Lets the bytes live, when they are dropped, until another GPU has done all that it was given until
     /// then: for kernels of that GPU that are given their [address](Self::pointer).
     pub fn keep_for(&self, gpu: &Gpu) {

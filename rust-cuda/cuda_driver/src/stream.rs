@@ -162,6 +162,23 @@ impl Event {
         })
     }
 
+    /// Sets the mark behind everything queued so far on a stream that another library made.
+    ///
+    /// # Safety
+    ///
+    /// As of [`hold_up`](Self::hold_up).
+    ///
+    /// # Errors
+    ///
+    /// As [`record`](Self::record).
+    pub unsafe fn record_in(&self, stream: CUstream) -> Result<(), DriverError> {
+        self.context.bind()?;
+        // SAFETY: the event is alive, and the caller vouches for the stream.
+        check("cuEventRecord", unsafe {
+            sys::cuEventRecord(self.raw, stream)
+        })
+    }
+
     /// Lets work queued from now on in a stream that another library made wait, on the GPU, for the last
     /// mark; see [`Stream::wait_for`].
     ///

@@ -158,6 +158,14 @@ impl<'a> Local<'a> {
     }
 }
 
+/// Checks that there are derivatives at these bodies, computed in `R`.
+///
+/// # Errors
+/// [`Coincident`] bodies without softening.
+pub fn check_differentiable<R: Lane>(bodies: &Bodies, physics: &Physics) -> Result<(), Coincident> {
+    Local::differentiable::<R>(bodies, physics).map(drop)
+}
+
 /// Accelerations of bodies under Newton's gravity, computed in `R`.
 pub fn accelerations<R: Lane>(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
     let frame = super::frame::<R>(bodies, physics);

@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use cuda_std::GpuFloat;
-use gpu_kernels::interaction::gradients::{PULLED, PairSum, Pullback};
-use gpu_kernels::numerics::{Closest, PairArithmetic};
+use gpu_kernels::interaction::gradients::{MutualSum, PULLED, Pullback};
+use gpu_kernels::numerics::Closest;
 use rayon::prelude::*;
 
 use super::sums::{Columns, Others, Table, Way, splat};
@@ -23,32 +23,13 @@ use crate::simd::{Kernel, Lane, Lanes, Registers, Root, Vector};
 pub(super) const PAYS_FROM: usize = 1024;
 
 /// A sum over pairs that adds to both bodies of a pair.
-pub(super) trait Mutual: PairSum<7, PULLED> + Sync {
+pub(super) trait Mutual: MutualSum<7, PULLED> + Sync {
     /// Sums of a source to which a pair adds, the first ones.
     const REACTIONS: usize;
-
-    fn add_pair<A: PairArithmetic>(
-        target: &[A::Real; 7],
-        source: &[A::Real; 7],
-        squared: A::Real,
-        target_sums: &mut [A::Real; PULLED],
-        source_sums: &mut [A::Real; PULLED],
-    );
 }
 
 impl<const MASSES: bool, const SOFTENING: bool> Mutual for Pullback<MASSES, SOFTENING> {
     const REACTIONS: usize = if MASSES { 7 } else { 6 };
-
-    #[inline(always)]
-    fn add_pair<A: PairArithmetic>(
-        target: &[A::Real; 7],
-        source: &[A::Real; 7],
-        squared: A::Real,
-        target_sums: &mut [A::Real; PULLED],
-        source_sums: &mut [A::Real; PULLED],
-    ) {
-        Self::add_pair::<A>(target, source, squared, target_sums, source_sums);
-    }
 }
 
 /// Bodies that meet others in pairs; beyond the last, bodies without mass and cotangent.

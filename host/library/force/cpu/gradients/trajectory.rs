@@ -67,7 +67,7 @@ impl Trajectory {
     }
 
     /// The kicks and drifts; where two steps meet, their parts are one.
-    fn stages(self) -> impl DoubleEndedIterator<Item = Stage> {
+    pub(in crate::force) fn stages(self) -> impl DoubleEndedIterator<Item = Stage> {
         let Self { stages, steps, .. } = self;
         let of_step = stages.len() as u64 - 1;
         let count = match steps {

@@ -358,11 +358,7 @@ fn advance<S: Scheme>(
             }
             state.own_steps[i] = guarded(allowed, force.approach).min(2.0 * dt);
             begun[i] = now;
-            let wanted = level(state.own_steps[i], span, i)?;
-            // A longer step must begin where steps of its length begin.
-            if wanted > levels[i] || now.is_multiple_of(SPAN >> wanted) {
-                levels[i] = wanted;
-            }
+            levels[i] = next_level(levels[i], level(state.own_steps[i], span, i)?, now);
             ends[i] = now + (SPAN >> levels[i]);
         }
     }
@@ -378,6 +374,15 @@ pub(super) fn level(allowed: f64, span: f64, i: usize) -> Result<u32, ForceError
             shortest: span.abs() / SPAN as f64,
         }),
         level => Ok(level),
+    }
+}
+
+/// Level of the step that begins where a step of a level ends, at a tick, if another one is wanted. A longer step must
+/// begin where steps of its length begin.
+pub(super) const fn next_level(level: u32, wanted: u32, now: u64) -> u32 {
+    match wanted > level || now.is_multiple_of(SPAN >> wanted) {
+        true => wanted,
+        false => level,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::backend::{Column, ForceError, SavedState, Sphere};
+use crate::backend::{Column, ForceError, Neighbours, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::encounters::{Paths, StepOfBody};
 use crate::fields::External;
@@ -64,6 +64,11 @@ impl HostState {
             groups: None,
             external: External::none(),
         }
+    }
+
+    /// Has a neighbour scheme, if one is asked for.
+    pub(super) fn have_neighbours(&mut self, neighbours: Option<Neighbours>) {
+        self.neighbours = neighbours.map(|wanted| wanted.number(self.bodies.len()));
     }
 
     /// Moves the time of external fields on.

@@ -182,15 +182,14 @@ impl Cpu<f64> {
     #[must_use]
     pub fn in_neighbour_scheme(mut self, neighbours: Option<Neighbours>) -> Self {
         assert!(neighbours.is_none() || self.state.external.relativity().is_none());
-        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
+        self.state.have_neighbours(neighbours);
         self
     }
 
     /// With groups, and a neighbour scheme if one is asked for: see [`groups`](super::groups).
     #[must_use]
     pub(crate) fn in_groups(mut self, neighbours: Option<Neighbours>) -> Self {
-        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
-        groups::begin(&mut self);
+        groups::begin(&mut self, neighbours);
         self
     }
 }

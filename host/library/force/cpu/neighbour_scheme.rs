@@ -37,7 +37,7 @@ use crate::backend::{
     Backend, BlockCounts, ForceError, HighestDerivative, Operation, Sphere, Targets,
 };
 use crate::fields::External;
-use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level};
+use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, next_level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
@@ -322,9 +322,7 @@ pub(super) fn advance<R: Lane>(
                     regular_step: allowed,
                 };
                 let wanted = level(allowed, span, i)?;
-                if wanted > part.regular_level || now.is_multiple_of(SPAN >> wanted) {
-                    part.regular_level = wanted;
-                }
+                part.regular_level = next_level(part.regular_level, wanted, now);
                 (part.list, part.listed, part.regular_begun) = (list, forces.listed, now);
                 (part.irregular, part.regular) = (inside, new);
                 whole = sum([inside, field, new]);
@@ -337,9 +335,7 @@ pub(super) fn advance<R: Lane>(
             (state.accelerations[i], state.jerks[i]) = (a, j);
             // Never longer than the regular step.
             let wanted = level(state.own_steps[i], span, i)?.max(part.regular_level);
-            if wanted > part.level || now.is_multiple_of(SPAN >> wanted) {
-                part.level = wanted;
-            }
+            part.level = next_level(part.level, wanted, now);
         }
     }
     Ok(Some(counts))

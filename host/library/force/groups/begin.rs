@@ -3,7 +3,7 @@
 use super::Course;
 use super::corrections::Correction;
 use super::slots::occupy;
-use crate::backend::ForceError;
+use crate::backend::{ForceError, Neighbours};
 use crate::bodies::Bodies;
 use crate::force::block_steps::guarded;
 use crate::force::host_state::HostState;
@@ -12,10 +12,11 @@ use crate::groups::{Group, Groups, Scales, pairs_of};
 use crate::physics::Physics;
 
 /// Follows pairs and multiples of a backend's bodies as one body each: those that there are, and those that are formed
-/// on the way.
-pub(in crate::force) fn begin(backend: &mut dyn InMemory) {
+/// on the way. In a neighbour scheme, if one is asked for.
+pub(in crate::force) fn begin(backend: &mut dyn InMemory, neighbours: Option<Neighbours>) {
     let physics = *backend.physics();
     let state = backend.state_mut();
+    state.have_neighbours(neighbours);
     let scales = Scales::of(&state.bodies, &physics);
     let pairs = pairs_of(&state.bodies, &physics, &scales);
     let masses = state.bodies.mass.clone();

@@ -36,7 +36,7 @@ use self::perturbed::Perturbed;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::fields::BODIES_OF_A_TASK;
-use crate::force::block_steps::{Way, guarded, level};
+use crate::force::block_steps::{Way, guarded, level, next_level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, time_in};
 use crate::frame::Frame;
@@ -337,10 +337,7 @@ impl<'a> Course<'a> {
         self.begun[i] = self.now;
         let wanted = level(state.own_steps[i], self.span, i)?;
         let wanted = self.within_regular(i, wanted);
-        // A longer step must begin where steps of its length begin.
-        if wanted > self.levels[i] || self.now.is_multiple_of(SPAN >> wanted) {
-            self.levels[i] = wanted;
-        }
+        self.levels[i] = next_level(self.levels[i], wanted, self.now);
         self.align(i);
         Ok(())
     }

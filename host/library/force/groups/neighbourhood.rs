@@ -15,7 +15,7 @@ use super::places::Places;
 use super::slots::View;
 use super::{Course, coarsest_from};
 use crate::backend::{ForceError, Sphere};
-use crate::force::block_steps::level;
+use crate::force::block_steps::{level, next_level};
 use crate::force::cpu::{Inside, ListSums, noise};
 use crate::force::in_memory::{Forces, time_in};
 use crate::groups::Vector;
@@ -555,9 +555,7 @@ impl Course<'_> {
             .min(renewed.ratio * own_step);
         self.backend.state_mut().spheres[slot].regular_step = allowed;
         let wanted = level(allowed, self.span, slot)?;
-        if wanted > parts.level || self.now.is_multiple_of(SPAN >> wanted) {
-            parts.level = wanted;
-        }
+        parts.level = next_level(parts.level, wanted, self.now);
         if let Some(list) = renewed.list {
             parts.list = list;
         }

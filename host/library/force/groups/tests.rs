@@ -238,10 +238,10 @@ fn pairs_are_formed_and_broken() {
     assert!((after - before).abs() < 1e-7, "{:e}", after - before);
 }
 
-/// The cluster with 16 neighbours of each body.
-fn with_neighbours(device: DeviceChoice) -> SimulationBuilder {
+/// With 16 neighbours of each body.
+fn with_neighbours(builder: SimulationBuilder) -> SimulationBuilder {
     let sixteen = NonZeroU32::new(16).expect("not 0");
-    on(device, cluster()).neighbours(Neighbours::Number(sixteen))
+    builder.neighbours(Neighbours::Number(sixteen))
 }
 
 /// Slots with lists, and the bodies of a device, give the force of all pairs where a span begins. A missing body would
@@ -249,7 +249,8 @@ fn with_neighbours(device: DeviceChoice) -> SimulationBuilder {
 #[test]
 fn parts_of_the_force_are_the_whole() {
     for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
-        let mut simulations = [with_neighbours(device), on(device, cluster())].map(|builder| {
+        let builder = || on(device, cluster());
+        let mut simulations = [with_neighbours(builder()), builder()].map(|builder| {
             let mut simulation = builder.build().expect("sound");
             // One short step.
             simulation.run_until(1e-6).expect("steps are taken");
@@ -280,7 +281,8 @@ fn parts_of_the_force_are_the_whole() {
 /// Regular forces of others are computed in few steps, and the energy is kept all the same.
 #[test]
 fn neighbours_next_to_groups_keep_the_energy() {
-    let mut simulation = with_neighbours(DeviceChoice::Cpu).build().expect("sound");
+    let builder = with_neighbours(on(DeviceChoice::Cpu, cluster()));
+    let mut simulation = builder.build().expect("sound");
     let before = simulation.energy().expect("computed").total();
     simulation.run_until(1.0).expect("steps are taken");
     let after = simulation.energy().expect("computed").total();
@@ -295,12 +297,12 @@ fn neighbours_next_to_groups_keep_the_energy() {
 #[test]
 fn a_run_with_neighbours_resumed_in_between_has_the_same_bits() {
     for device in [DeviceChoice::Cpu, DeviceChoice::Emulator] {
-        let mut simulation = with_neighbours(device).build().expect("sound");
+        let builder = with_neighbours(on(device, cluster()));
+        let mut simulation = builder.build().expect("sound");
         simulation.run_until(0.0625).expect("steps are taken");
         let (clock, state) = simulation.save().expect("saved");
         let bodies = simulation.bodies().expect("there").clone();
-        let sixteen = NonZeroU32::new(16).expect("not 0");
-        let builder = on(device, bodies).neighbours(Neighbours::Number(sixteen));
+        let builder = with_neighbours(on(device, bodies));
         let mut resumed = builder.resume(clock, &state).expect("sound");
         for run in [&mut resumed, &mut simulation] {
             run.run_until(0.125).expect("steps are taken");

@@ -112,8 +112,7 @@ impl<D: Device> HostSteps<D> {
     /// With groups, and a neighbour scheme if one is asked for: see [`groups`].
     #[must_use]
     pub(crate) fn in_groups(mut self, neighbours: Option<Neighbours>) -> Self {
-        self.state.neighbours = neighbours.map(|n| n.number(self.state.bodies.len()));
-        groups::begin(&mut self);
+        groups::begin(&mut self, neighbours);
         self
     }
 

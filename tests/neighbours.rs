@@ -65,7 +65,8 @@ fn devices_have_neighbours() {
 fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
     let at = new_folder();
     let run = "run plummer --bodies 100 --seed 1 --softening 0 --dt 0.03125 --block-steps --checkpoint-every 1";
-    let chosen = "block time steps by hermite6 with --eta 0.36 (chosen)";
+    let chosen =
+        "block time steps by hermite6 with --eta 0.36 (chosen: few pairs form in so short a time)";
     try_in(
         &at,
         &format!("{run} --device cpu --until 0.125 --out whole"),
@@ -84,9 +85,19 @@ fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
         fs::read(path).expect("a snapshot")
     };
     assert_eq!(end("whole"), end("part"));
-    let fourth = "block time steps by hermite4 with --eta 0.04 and about 64 neighbours (chosen)";
-    let run = "run plummer --bodies 100 --block-steps --device cpu --until 0.01";
-    try_in(&at, &format!("{run} --neighbours auto --out near")).expect(0, &[fourth]);
+    let fourth =
+        "block time steps by hermite4 with --eta 0.04 and about 64 neighbours (chosen: as suits";
+    let run = "run plummer --bodies 100 --block-steps --device cpu";
+    try_in(
+        &at,
+        &format!("{run} --until 0.01 --neighbours auto --out near"),
+    )
+    .expect(0, &[fourth]);
+    let with_groups = [
+        "block time steps by hermite4 with --eta 0.01 (chosen: pairs form in such a time, and are followed apart)",
+        "groups on: 0 pairs followed apart",
+    ];
+    try_in(&at, &format!("{run} --until 4 --softening 0 --out long")).expect(0, &with_groups);
 }
 
 /// Two bodies that come near each other have derivatives of their forces that f32 cannot hold.

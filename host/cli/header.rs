@@ -98,7 +98,9 @@ fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<St
     let neighbours = (run.spec.neighbours)
         .filter(|_| !matches!(given, Some(Neighbours::Number(_))))
         .map(|neighbours| format!(" and about {} neighbours", neighbours.number(bodies)));
-    let why = (run.choice(Setting::BlockSteps)).map(|choice| format!(": {}", choice.why));
+    let why = [Setting::BlockSteps, Setting::Integrator].map(|setting| run.choice(setting));
+    let why = why.into_iter().flatten().next();
+    let why = why.map(|choice| format!(": {}", choice.why));
     Some(format!(
         "block time steps by {} with --eta {}{} (chosen{})",
         run.integrator.name(),

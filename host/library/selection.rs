@@ -218,20 +218,13 @@ fn select_with_jerks(
     needs: &Needs,
     team: Option<&Team>,
 ) -> Result<Selection, SelectionError> {
-    let Request {
-        device,
-        kernel,
-        law,
-        bodies,
-        ..
-    } = *request;
     let accuracy = request.accuracy.unwrap_or(preferred::WITH_JERKS);
     let blocks = request.steps == TimeSteps::Blocks;
-    let sixth = request.integrator == Integrator::Hermite6;
-    let slow_on_gpu = bodies < preferred::BLOCKS_ON_GPU || law != ForceLaw::Gravity;
-    let suits_cpu = if blocks { slow_on_gpu } else { sixth };
-    let on_cpu = suits_cpu && device == DeviceChoice::Auto && kernel.is_none();
-    let device = if on_cpu { DeviceChoice::Cpu } else { device };
+    let on_cpu = steps_suit_cpu(request);
+    let device = match on_cpu {
+        true => DeviceChoice::Cpu,
+        false => request.device,
+    };
     let mut selection = choose(&request.on(device), needs, team, |place| match place {
         Place::Cpu => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
@@ -244,6 +237,34 @@ fn select_with_jerks(
     Ok(selection)
 }
 
+/// Returns whether a CPU suits steps with jerks best, where the device is left to be chosen.
+fn steps_suit_cpu(request: &Request) -> bool {
+    let suits_cpu = match request.steps {
+        TimeSteps::Blocks => {
+            request.bodies < preferred::BLOCKS_ON_GPU || request.law != ForceLaw::Gravity
+        }
+        TimeSteps::Shared => request.integrator == Integrator::Hermite6,
+    };
+    suits_cpu && request.device == DeviceChoice::Auto && request.kernel.is_none()
+}
+
+/// Returns whether a CPU takes the steps with jerks of a request, or the CPUs of all ranks.
+pub(crate) fn is_for_cpu(request: &Request, team: Option<&Team>) -> bool {
+    let place = || place_of(request, team).map(|(place, _)| place);
+    steps_suit_cpu(request) || matches!(place(), Ok(Place::Cpu))
+}
+
+/// The place of a request, and the reason.
+fn place_of(request: &Request, team: Option<&Team>) -> Result<(Place, String), SelectionError> {
+    let host_only =
+        |kernel: &'static Variant| matches!(kernel.method, Method::Reference | Method::Cpu(_));
+    let host_only = request.kernel.is_some_and(host_only);
+    match team {
+        Some(team) => place_of_ranks(request, host_only, team),
+        None => place_for(request.device, host_only),
+    }
+}
+
 fn choose(
     request: &Request,
     needs: &Needs,
@@ -251,11 +272,7 @@ fn choose(
     preferred: impl Fn(&Place) -> Vec<&'static str>,
 ) -> Result<Selection, SelectionError> {
     let kernel = request.kernel;
-    let host_only = kernel.is_some_and(|v| matches!(v.method, Method::Reference | Method::Cpu(_)));
-    let (place, mut why) = match team {
-        Some(team) => place_of_ranks(request, host_only, team)?,
-        None => place_for(request.device, host_only)?,
-    };
+    let (place, mut why) = place_of(request, team)?;
     let ranks = team.map_or(1, Team::size);
     let refused = |variant| {
         let offer = place.offer(ranks, Some(variant), kernel.is_some());

@@ -11,7 +11,7 @@ use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
-use crate::suggest::FEW;
+use crate::suggest::{self, FEW};
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{CpuPath, Method};
 use gpu_kernels::numerics::Precision;
@@ -19,6 +19,10 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Number of bodies from which on groups are followed without being asked for.
 const CLUSTER: usize = 16;
+
+/// Time in which pairs form among bodies without softening, in half-mass relaxation times, if all have the same mass.
+/// Before it, energies of `hermite6` are as good as with groups, and take half of the time.
+const PAIRS_FORM: f64 = 0.5;
 
 /// Reason why pairs and multiples cannot be followed apart, as the rest of "groups need ...".
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -73,6 +77,8 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
+    /// Reason for the integrator of block time steps that were asked for without it, if there is a special one.
+    pub(super) why: Option<&'static str>,
     /// Kind of bodies that are not softened, which decides on the steps of few.
     pub(super) kind: Kind,
 }
@@ -98,7 +104,13 @@ pub(super) struct Decision {
 
 impl RunSpec {
     /// Counts the pairs that a run begins with, where it may matter.
-    pub(super) fn pairs(&self, bodies: &Bodies, physics: &Physics, has_ranks: bool) -> Pairs {
+    pub(super) fn pairs(
+        &self,
+        bodies: &Bodies,
+        physics: &Physics,
+        has_ranks: bool,
+        on_cpu: impl Fn() -> bool,
+    ) -> Pairs {
         let fault = self.bodies_fault(bodies, physics, has_ranks);
         let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
         let blocks = self.stepping == Some(TimeSteps::Blocks);
@@ -106,9 +118,9 @@ impl RunSpec {
             true => newtonian && fault != Some(GroupsFault::Dominated),
             false => fault.is_none() && self.leaves_steps_open(),
         };
-        let count = match is_asked && bodies.len() > 1 {
+        let (count, relaxation) = match is_asked && bodies.len() > 1 {
             true => pairs_at_start(bodies, physics),
-            false => 0,
+            false => (0, f64::INFINITY),
         };
         let hard = match count > 0 && !blocks {
             true => Census::of(bodies, physics).hard(),
@@ -116,11 +128,19 @@ impl RunSpec {
         };
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let has_heavy = heaviest > heavy_above(&bodies.mass);
-        let are_stars = !blocks && is_asked && bodies.len() >= CLUSTER;
-        let suit = fault.is_none()
-            && self.groups != Some(false)
-            && bodies.len() >= CLUSTER
-            && (count > 0 || has_heavy || are_stars || self.groups == Some(true));
+        let are_many = fault.is_none() && bodies.len() >= CLUSTER;
+        let are_stars = !blocks && is_asked && are_many;
+        let has_reason = count > 0 || has_heavy || self.groups == Some(true);
+        let is_open = blocks && are_many && !has_reason && self.neighbours.is_none();
+        let (form, why) = match is_open && self.leaves_integrator_open() && on_cpu() {
+            true => {
+                let mean = bodies.total_mass() / bodies.len() as f64;
+                let (form, why) = self.pairs_form(bodies.len(), relaxation * mean / heaviest);
+                (form, Some(why))
+            }
+            false => (false, None),
+        };
+        let suit = are_many && self.groups != Some(false) && (has_reason || are_stars || form);
         Pairs {
             count,
             hard,
@@ -128,7 +148,26 @@ impl RunSpec {
             are_stars,
             fault,
             suit,
+            why,
             kind: self.kind(bodies, physics),
+        }
+    }
+
+    /// Returns whether block time steps of bodies that begin without pairs are to follow pairs apart on a CPU, and why.
+    /// The heaviest bodies have this relaxation time, and sink to the centre.
+    fn pairs_form(&self, bodies: usize, relaxation: f64) -> (bool, &'static str) {
+        let span = match self.end {
+            End::Time(end) => end - self.start,
+            End::Steps(_) | End::Open => f64::INFINITY,
+        };
+        let is_long = span >= PAIRS_FORM * relaxation;
+        match (suggest::groups_pay_without_pairs(bodies), is_long) {
+            (true, _) => (
+                true,
+                "with pairs followed apart, and neighbours, this number takes less time than by hermite6",
+            ),
+            (false, true) => (true, "pairs form in such a time, and are followed apart"),
+            (false, false) => (false, "few pairs form in so short a time"),
         }
     }
 
@@ -156,13 +195,16 @@ impl RunSpec {
 
     /// Returns whether no setting asks for steps of another kind than those that follow pairs apart.
     fn leaves_steps_open(&self) -> bool {
+        self.stepping.is_none() && self.dt.is_none() && self.leaves_integrator_open()
+    }
+
+    /// Returns whether no setting asks for another integrator, or for a device or a time that it does not suit.
+    fn leaves_integrator_open(&self) -> bool {
         let one_device = !matches!(
             self.device,
             DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
         );
-        self.stepping.is_none()
-            && self.integrator.is_none()
-            && (self.dt, self.eta) == (None, None)
+        (self.integrator, self.eta) == (None, None)
             && self.kernel.is_none()
             && self.groups != Some(false)
             && matches!(self.accuracy, None | Some(ForceAccuracy::Double))

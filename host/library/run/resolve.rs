@@ -13,7 +13,7 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::ranks::Team;
 use crate::rules::Needs;
-use crate::selection::{Place, Request, Selection, fits, select_for};
+use crate::selection::{Place, Request, Selection, fits, is_for_cpu, select_for};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
@@ -162,7 +162,9 @@ impl RunSpec {
         let mut choices = vec![];
 
         let (mut spec, physics) = self.with_physics(bodies, around, &mut choices)?;
-        let pairs = spec.pairs(bodies, &physics, around.team.is_some());
+        let team = around.team.as_deref();
+        let on_cpu = || is_for_cpu(&spec.request_of_blocks(bodies, &physics, kernel), team);
+        let pairs = spec.pairs(bodies, &physics, team.is_some(), on_cpu);
         let advice = match (spec.advice(), pairs.kind) {
             (Advice::MANY, Kind::Orbits) => Advice::PLANETS,
             (advice, _) => advice,
@@ -187,7 +189,7 @@ impl RunSpec {
             ..spec.request(bodies, &physics, integrator, kernel)
         };
         let needs = spec.needs(&physics, integrator).groups(follows_pairs);
-        let selection = select_for(&request, &needs, around.team.as_deref())?;
+        let selection = select_for(&request, &needs, team)?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
         let shape = Shape {
             block: spec.shape.block.or(selection.shape.block),
@@ -395,6 +397,7 @@ impl RunSpec {
                     "as suits block time steps of so many bodies",
                 ),
             };
+            let why = pairs.why.unwrap_or(why);
             if let (None, Some(integrator)) = (given.integrator, settings.integrator) {
                 chose(Setting::Integrator, integrator.name().to_owned(), why);
             }
@@ -476,6 +479,19 @@ impl RunSpec {
             steps: self.time_steps(),
             steps_alone: !self.has_scheme && self.encounters.is_none() && self.fields.is_empty(),
             several_gpus: true,
+        }
+    }
+
+    /// Request of block time steps of fourth order.
+    fn request_of_blocks(
+        &self,
+        bodies: &Bodies,
+        physics: &Physics,
+        kernel: Option<&'static Variant>,
+    ) -> Request {
+        Request {
+            steps: TimeSteps::Blocks,
+            ..self.request(bodies, physics, Integrator::Hermite4, kernel)
         }
     }
 

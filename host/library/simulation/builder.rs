@@ -171,7 +171,9 @@ impl SimulationBuilder {
     }
 
     /// A step for each body: [block time steps](TimeSteps::Blocks). Integrator and [`eta`](Self::eta), where not
-    /// given, are those of [`BlockSettings::or_chosen`](crate::suggest::BlockSettings::or_chosen).
+    /// given, are chosen by [`BlockSettings::or_chosen`](crate::suggest::BlockSettings::or_chosen). On a CPU, bodies
+    /// without softening may have [others](crate::suggest::BlockSettings::with_groups). They have them if pairs form in
+    /// the time of the run, and from 8192 bodies on.
     #[must_use]
     pub fn block_steps(self) -> Self {
         self.set(|spec| spec.stepping = Some(TimeSteps::Blocks))

@@ -4,7 +4,9 @@ use super::*;
 use crate::backend::Neighbours;
 use crate::bodies::Body;
 use crate::initial_conditions::{plummer, two_body};
+use crate::run::End;
 use crate::selection::DeviceChoice;
+use crate::settings::Setting;
 
 fn binary() -> Bodies {
     two_body(0.5, 0.3).expect("in range")
@@ -252,6 +254,55 @@ fn a_resumed_simulation_goes_on_from_a_shortened_step() {
 }
 
 /// A simulation of what a generator made is as the generator advises, and in the units it has.
+/// Bodies without softening, and without pairs at their beginning.
+#[test]
+fn block_steps_of_stars_follow_pairs_where_it_pays() {
+    use DeviceChoice::{Cpu, Emulator};
+    let chosen = |bodies: usize, end: End, device: DeviceChoice| {
+        let builder = Simulation::builder(plummer(bodies, 1).expect("in range"));
+        let builder = builder.softening(0.0).block_steps();
+        let run = builder.device(device).end(end).resolve().expect("sound");
+        let why = run.choice(Setting::Integrator).map(|choice| &choice.why);
+        let why = why.expect("it is chosen").clone();
+        let is_followed = run.spec.groups == Some(true);
+        let has_neighbours = run.spec.neighbours.is_some();
+        ((run.integrator, is_followed, has_neighbours), why)
+    };
+    let sixth = (Integrator::Hermite6, false, false);
+    let fourth = |neighbours| (Integrator::Hermite4, true, neighbours);
+    // Half of the relaxation time of 200 bodies is 3 time units.
+    for (bodies, end, device, expected, words) in [
+        (200, End::Time(1.0), Cpu, sixth, "few pairs form"),
+        (
+            200,
+            End::Time(9.0),
+            Cpu,
+            fourth(false),
+            "pairs form in such",
+        ),
+        (200, End::Open, Cpu, fourth(false), "pairs form in such"),
+        (200, End::Time(9.0), Emulator, sixth, "as suits block"),
+        (8192, End::Time(0.1), Cpu, fourth(true), "less time than"),
+        (15, End::Open, Cpu, sixth, "as suits block"),
+    ] {
+        let (found, why) = chosen(bodies, end, device);
+        assert_eq!(found, expected, "{bodies} {end:?} {device:?}: {why}");
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+/// In heavier bodies, which sink, pairs form sooner.
+#[test]
+fn pairs_of_heavy_bodies_are_followed_sooner() {
+    for (heaviest, integrator) in [(1.0, Integrator::Hermite6), (9.0, Integrator::Hermite4)] {
+        let mut bodies = plummer(200, 1).expect("in range");
+        bodies.mass[7] *= heaviest;
+        let builder = Simulation::builder(bodies).softening(0.0).block_steps();
+        let builder = builder.device(DeviceChoice::Cpu).end(End::Time(1.0));
+        assert_eq!(builder.resolve().expect("sound").integrator, integrator);
+    }
+}
+
 #[test]
 fn choices_follow_the_generator_and_the_units() {
     let generator = crate::initial_conditions::find("solar-system").expect("there");

@@ -22,6 +22,9 @@ const ETA_WITH_GROUPS: f64 = 0.01;
 /// Bodies from which on a neighbour scheme is chosen next to groups, on a CPU.
 const MANY_WITH_GROUPS: usize = 4096;
 
+/// Bodies from which on fourth order with groups and neighbours is faster on a CPU than sixth order without both.
+const MANY_OF_SIXTH: usize = 8192;
+
 /// Settings of block time steps, of which some may have been asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockSettings {
@@ -88,6 +91,12 @@ impl BlockSettings {
 /// errors as small. On a GPU it takes longer, whatever their number: the host finds the neighbours.
 pub fn neighbours_pay_with_groups(bodies: usize) -> bool {
     bodies >= MANY_WITH_GROUPS
+}
+
+/// Returns whether groups and [neighbours](Neighbours) are faster on a CPU than `hermite6`, for this number of bodies
+/// without pairs. Errors of either are far below 10⁻⁷ in a time unit.
+pub fn groups_pay_without_pairs(bodies: usize) -> bool {
+    bodies >= MANY_OF_SIXTH
 }
 
 /// Returns whether a [neighbour scheme](Neighbours) is faster for this number of bodies than other block

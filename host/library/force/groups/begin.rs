@@ -95,8 +95,9 @@ impl Course<'_> {
     }
 }
 
-/// Number of pairs that a run of these bodies begins with.
-pub(crate) fn pairs_at_start(bodies: &Bodies, physics: &Physics) -> usize {
+/// Number of pairs that a run of these bodies begins with, and the half-mass relaxation time.
+pub(crate) fn pairs_at_start(bodies: &Bodies, physics: &Physics) -> (usize, f64) {
     let scales = Scales::of(bodies, physics);
-    pairs_of(bodies, physics, &scales).len()
+    let pairs = pairs_of(bodies, physics, &scales).len();
+    (pairs, scales.relaxation(bodies.len()))
 }

@@ -16,6 +16,7 @@ use crate::fields::{BODIES_OF_A_TASK, External, Relativity};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
+use crate::simd::InstructionSet;
 
 /// Force on a body.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -85,6 +86,11 @@ pub(super) trait InMemory: Send {
 
     /// Finds again which bodies exert forces: their masses are other than before.
     fn find_sources(&mut self) {}
+
+    /// Vector instructions that the host's part of a step uses: those that all ranks have.
+    fn instructions(&self) -> InstructionSet {
+        InstructionSet::detect()
+    }
 
     /// Ranks that compute together, if they are several.
     fn team(&self) -> Option<&Team> {

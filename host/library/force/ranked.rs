@@ -21,8 +21,8 @@ use std::time::Duration;
 use cuda_driver::devices;
 use gpu_kernels::numerics::Precision;
 
-pub(crate) use self::command::Devices;
 use self::command::{Asked, Begin, Command, Kernel, Means};
+pub(crate) use self::command::{Devices, OnCpu};
 use self::systems::Dealt;
 use super::cpu::{Choices, Cpu, Lane};
 use super::cuda::Cuda;
@@ -47,7 +47,7 @@ use crate::ptx;
 use crate::ranks::{Team, UNAVAILABLE, Way};
 use crate::simd::InstructionSet;
 use crate::timeline::Span;
-use crate::variants::{self, Build, CpuPath, Masses, Method, SystemsPath, Variant};
+use crate::variants::{self, Build, Masses, Method, SystemsPath, Variant};
 
 /// Time between two signs of life that rank 0 gives while it has nothing else to tell.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -68,13 +68,10 @@ pub(crate) fn lead(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (path, neighbours): (CpuPath, Option<Neighbours>),
+    on_cpu: OnCpu,
     systems: u32,
 ) -> Result<Box<dyn Backend>, ForceError> {
-    let (bodies, _) = in_fields;
-    let wanted = neighbours.map(|neighbours| neighbours.number(bodies.len()) as u32);
-    let means = Means::Cpu(path, wanted);
-    lead_by(team, in_fields, physics, means, systems)
+    lead_by(team, in_fields, physics, Means::Cpu(on_cpu), systems)
 }
 
 /// Puts a system, or the independent ones of a variant, on a device of each rank, in this frame, as rank 0; with
@@ -160,6 +157,10 @@ pub fn follow(team: &Arc<Team>) {
                     counts.map(drop)
                 });
             }
+            Command::ChooseSteps(span, eta, some) => with(&|backend| {
+                let blocks = block_steps(backend)?;
+                blocks.choose_steps(span, eta, &some).map(drop)
+            }),
             Command::Energy => with(&|backend| backend.energy().map(drop)),
             Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
             Command::Gpus => drop(gpus::gathered(team)),
@@ -215,7 +216,11 @@ impl Begin {
     /// The backend of this rank. Where one fails, all do.
     fn backend(self, team: &Arc<Team>) -> Result<Box<dyn Backend>, ForceError> {
         match self.means.clone() {
-            Means::Cpu(path, wanted) => {
+            Means::Cpu(OnCpu {
+                path,
+                neighbours,
+                groups,
+            }) => {
                 let instructions = common_instructions(team);
                 let choices = Choices {
                     instructions,
@@ -223,9 +228,13 @@ impl Begin {
                 };
                 match (path.precision, self.is_dealt()) {
                     (Precision::F64, false) => {
-                        let neighbours = wanted.and_then(NonZeroU32::new).map(Neighbours::Number);
+                        let number = neighbours.and_then(NonZeroU32::new);
+                        let neighbours = number.map(Neighbours::Number);
                         let cpu = self.cpu::<f64>(choices, team)?;
-                        Ok(Box::new(cpu.in_neighbour_scheme(neighbours)))
+                        Ok(Box::new(match groups {
+                            true => cpu.in_groups(neighbours),
+                            false => cpu.in_neighbour_scheme(neighbours),
+                        }))
                     }
                     (Precision::F64, true) => self.cpu_each::<f64>(choices, team),
                     (_, false) => Ok(Box::new(self.cpu::<f32>(choices, team)?)),
@@ -531,6 +540,11 @@ impl BlockSteps for Leader {
 
     fn own_steps(&mut self) -> Result<Vec<f64>, ForceError> {
         block_steps(&mut *self.backend)?.own_steps()
+    }
+
+    fn choose_steps(&mut self, span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
+        let (_turn, backend) = self.all(&Command::ChooseSteps(span, eta, some.to_vec()));
+        block_steps(backend)?.choose_steps(span, eta, some)
     }
 }
 

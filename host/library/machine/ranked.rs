@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cuda_driver::DeviceInfo;
 
 use super::Machine;
-use crate::backend::{Backend, ForceError};
+use crate::backend::{Backend, ForceError, Neighbours};
 use crate::bodies::Bodies;
-use crate::force::ranked::{Devices, lead, lead_on_devices};
+use crate::force::ranked::{Devices, OnCpu, lead, lead_on_devices};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
@@ -33,7 +33,12 @@ impl Machine {
     ) -> Result<Box<dyn Backend>, ForceError> {
         let in_fields = (bodies, &self.fields);
         if let Method::Cpu(path) = variant.method {
-            let on_cpu = (path, self.neighbours);
+            let wanted = |neighbours: Neighbours| neighbours.number(bodies.len()) as u32;
+            let on_cpu = OnCpu {
+                path,
+                neighbours: self.neighbours.map(wanted),
+                groups: self.groups,
+            };
             return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
         let devices = match &self.place {

@@ -4,6 +4,7 @@ use super::resolve::Choice;
 use super::{BuildError, End, RunSpec};
 use crate::binaries::Census;
 use crate::bodies::Bodies;
+use crate::encounters::Encounters;
 use crate::fields::ExternalField;
 use crate::force::groups::pairs_at_start;
 use crate::groups::heavy_above;
@@ -49,8 +50,8 @@ pub enum GroupsFault {
     /// Independent systems.
     #[error("one system, not several")]
     Systems,
-    /// Ranks.
-    #[error("one process, not several ranks")]
+    /// Ranks with GPUs, or with bodies that collide.
+    #[error("one process, or ranks on CPUs without collisions")]
     Ranks,
     /// Several devices, or forces in f32 on the CPU.
     #[error("forces in f64 on the CPU, or one GPU")]
@@ -111,7 +112,13 @@ impl RunSpec {
         has_ranks: bool,
         on_cpu: impl Fn() -> bool,
     ) -> Pairs {
-        let fault = self.bodies_fault(bodies, physics, has_ranks);
+        let collide = self
+            .encounters
+            .as_ref()
+            .is_some_and(Encounters::may_collide);
+        let of_ranks = || has_ranks && (collide || !on_cpu());
+        let fault = self.bodies_fault(bodies, physics);
+        let fault = fault.or_else(|| of_ranks().then_some(GroupsFault::Ranks));
         let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
         let blocks = self.stepping == Some(TimeSteps::Blocks);
         let is_asked = match blocks {
@@ -320,12 +327,7 @@ impl RunSpec {
     }
 
     /// Reason why pairs of these bodies cannot be followed apart, whatever the steps and the device.
-    fn bodies_fault(
-        &self,
-        bodies: &Bodies,
-        physics: &Physics,
-        has_ranks: bool,
-    ) -> Option<GroupsFault> {
+    fn bodies_fault(&self, bodies: &Bodies, physics: &Physics) -> Option<GroupsFault> {
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let is_dominated = bodies.len() > 2 && heaviest > 0.5 * bodies.total_mass();
         let has_no_mass = |mass: &f64| physics.weight(*mass) <= 0.0;
@@ -340,7 +342,6 @@ impl RunSpec {
                 GroupsFault::Fields,
             ),
             (self.systems != 1, GroupsFault::Systems),
-            (has_ranks, GroupsFault::Ranks),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),
             (is_dominated, GroupsFault::Dominated),
         ])

@@ -236,6 +236,10 @@ impl<R: Lane> InMemory for Cpu<R> {
         self.kinds = Kinds::of(&self.state.bodies, &self.physics).map(Arc::new);
     }
 
+    fn instructions(&self) -> InstructionSet {
+        self.choices.instructions
+    }
+
     fn team(&self) -> Option<&Team> {
         Some(&*self.team).filter(|team| !team.is_alone())
     }

@@ -21,7 +21,7 @@ mod places;
 mod regroup;
 mod slots;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
@@ -36,7 +36,7 @@ use self::perturbed::Perturbed;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::fields::BODIES_OF_A_TASK;
-use crate::force::block_steps::{Way, guarded, level, next_level};
+use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, next_level};
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, time_in};
 use crate::frame::Frame;
@@ -137,6 +137,7 @@ impl<'a> Course<'a> {
         state.begin();
         let start = state.external.time();
         let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
+        let instructions = backend.instructions();
         let mut course = Self {
             backend,
             groups,
@@ -161,7 +162,7 @@ impl<'a> Course<'a> {
             perturbed: Perturbed::none(),
             places: None,
             neighbourhood: None,
-            instructions: InstructionSet::detect(),
+            instructions,
             counts: BlockCounts::NONE,
         };
         course.find_live();
@@ -180,8 +181,10 @@ impl<'a> Course<'a> {
             self.levels[i] = self.begin_within_regular(i, level);
             self.ends.set(i, SPAN >> self.levels[i]);
         }
+        let mut since_question = SinceQuestion::default();
         while self.now < SPAN {
-            if !way.goes_on(self.now) {
+            let goes_on = way.goes_on(self.now);
+            if !all_go_on(goes_on, self.backend.team(), &mut since_question) {
                 return Ok(None);
             }
             let Some((now, block)) = self.ends.next() else {
@@ -189,6 +192,7 @@ impl<'a> Course<'a> {
             };
             self.now = now;
             self.counts.blocks += 1;
+            since_question.add((block.len() * self.live.len()) as u64);
             let time = self.start + self.time(self.now);
             self.backend.state_mut().external.set_time(time);
             self.is_predicted = false;

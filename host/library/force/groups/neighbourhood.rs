@@ -3,8 +3,10 @@
 //!
 //! A list has bodies, not slots: each member of a group counts with its mass, at the centre of the group. So a list
 //! stays right when bodies become a group, or a group is divided. The regular force is the force of all slots, which the
-//! backend computes at the ends of regular steps, minus the irregular force. Lists are found and summed on the host.
+//! backend computes at the ends of regular steps, minus the irregular force. Lists are found and summed on the host. Of
+//! several ranks, each has the lists of some slots.
 
+use bytemuck::{Pod, Zeroable};
 use gpu_kernels::neighbour_scheme::{
     Force, LARGEST_REGULAR, Regular, difference, extrapolated, growth, norm,
 };
@@ -66,7 +68,10 @@ pub(super) struct Neighbourhood {
 
 /// Bodies near a slot.
 struct List {
+    /// Empty where another rank has them.
     bodies: Vec<u32>,
+    /// Number of the bodies.
+    count: u64,
     /// Speed of the fastest.
     fastest: f64,
     /// Tick until which nobody comes far into the sphere, or out of it.
@@ -97,17 +102,21 @@ struct Renewed {
     approach: f64,
 }
 
-/// The list of a slot from now on.
-struct Listed {
-    /// None if it is the same as before.
-    list: Option<Vec<u32>>,
+/// The list of a slot from now on, as all ranks know it.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Found {
     force: Forces,
     /// Radius of the sphere.
     radius: f64,
     /// Speed of the fastest.
     fastest: f64,
+    /// Number of bodies.
+    count: u64,
+    /// 0 if the list is the same as before.
+    is_new: u64,
     /// Points that were looked at.
-    looked: usize,
+    looked: u64,
 }
 
 /// Changes of a slot where a regular step ends.
@@ -197,7 +206,7 @@ impl View<'_> {
         (others.filter(has_body).collect(), 0)
     }
 
-    /// The list of the bodies within a sphere about a slot. A sphere of this radius with less than half as many as are
+    /// Finds the list of the bodies within a sphere about a slot. A sphere of this radius with less than half as many as are
     /// wanted, or more than twice as many, is chosen anew.
     fn listed(
         self,
@@ -206,8 +215,8 @@ impl View<'_> {
         places: Option<&Places>,
         slot: usize,
         mut radius: f64,
-    ) -> Listed {
-        let (mut list, mut fastest, mut all_looked) = (vec![], 0.0_f64, 0);
+    ) -> (Found, Vec<u32>) {
+        let (mut bodies, mut fastest, mut all_looked) = (vec![], 0.0_f64, 0);
         for attempt in 0..=ATTEMPTS {
             let (found, looked) = self.within(instructions, places, slot, radius);
             all_looked += looked;
@@ -220,22 +229,24 @@ impl View<'_> {
                 let [_, u] = self.between(slot, other);
                 fastest = fastest.max(norm(u));
                 match self.groups.in_slot(other) {
-                    None => list.push(other as u32),
+                    None => bodies.push(other as u32),
                     Some(number) => {
                         let members = self.groups.all[number].members.iter();
-                        list.extend(members.map(|&body| body as u32));
+                        bodies.extend(members.map(|&body| body as u32));
                     }
                 }
             }
             break;
         }
-        Listed {
-            force: self.of_list(sums, &near.slots, slot, &list),
-            list: Some(list),
+        let found = Found {
+            force: self.of_list(sums, &near.slots, slot, &bodies),
             radius,
             fastest,
-            looked: all_looked,
-        }
+            count: bodies.len() as u64,
+            is_new: 1,
+            looked: all_looked as u64,
+        };
+        (found, bodies)
     }
 }
 
@@ -342,8 +353,29 @@ impl Course<'_> {
         Ok(forces)
     }
 
+    /// Selects the slots that this rank has lists of.
+    fn own(&self, slots: &[usize]) -> Vec<usize> {
+        match self.backend.team() {
+            None => slots.to_vec(),
+            Some(team) => team.own(slots),
+        }
+    }
+
+    /// Values of all slots, from the values of the slots that each rank has lists of.
+    fn of_all<T: Pod>(&self, slots: &[usize], own: Vec<T>) -> Vec<T> {
+        match self.backend.team() {
+            None => own,
+            Some(team) => team.of_all(slots, &own),
+        }
+    }
+
     /// Forces of the lists that slots have, and new lists of some of them.
-    fn of_lists(&mut self, slots: &[usize], due: &[usize]) -> (Vec<Forces>, Vec<Listed>) {
+    fn of_lists(
+        &mut self,
+        slots: &[usize],
+        due: &[usize],
+    ) -> (Vec<Forces>, Vec<(Found, Vec<u32>)>) {
+        let (own, own_due) = (self.own(slots), self.own(due));
         // Of a few bodies as they are now, sooner than by a tree of where they were.
         let all_at_hand = self.is_predicted && self.live.len() < SWEPT;
         let mut places = match due.is_empty() || all_at_hand {
@@ -361,30 +393,43 @@ impl Course<'_> {
             None => Forces::default(),
             Some(parts) => view.of_list(&sums, &near.slots, slot, &parts.list.bodies),
         };
-        let forces = match slots.len() * near.wanted <= ALONE {
-            true => slots.iter().map(of_list).collect(),
-            false => slots.par_iter().map(of_list).collect(),
+        let forces = match own.len() * near.wanted <= ALONE {
+            true => own.iter().map(of_list).collect(),
+            false => own.par_iter().map(of_list).collect(),
         };
         let (instructions, now) = (self.instructions, self.now);
         let listed = |&slot: &usize| {
             let Sphere { radius, .. } = state.spheres[slot];
             if let Some(parts) = near.parts[slot].as_ref().filter(|p| p.list_lasts(now)) {
-                return Listed {
-                    list: None,
+                let found = Found {
                     force: Forces::default(),
                     radius,
                     fastest: parts.list.fastest,
+                    count: parts.list.count,
+                    is_new: 0,
                     looked: 0,
                 };
+                return (found, vec![]);
             }
             view.listed(&sums, (near, instructions), places.as_ref(), slot, radius)
         };
-        let listed: Vec<Listed> = due.par_iter().map(listed).collect();
+        let listed: Vec<(Found, Vec<u32>)> = own_due.par_iter().map(listed).collect();
+        let (found, lists): (Vec<Found>, Vec<Vec<u32>>) = listed.into_iter().unzip();
+        let forces = self.of_all(slots, forces);
+        let found = match due.is_empty() {
+            true => vec![],
+            false => self.of_all(due, found),
+        };
         if let Some(mut places) = places.take() {
-            places.note_looks(listed.iter().map(|listed| listed.looked).sum());
+            places.note_looks(found.iter().map(|found| found.looked as usize).sum());
             self.places = Some(places);
         }
-        (forces, listed)
+        let mut lists = own_due.into_iter().zip(lists).peekable();
+        let with_list = |(&slot, found): (&usize, Found)| {
+            let own = lists.next_if(|(own, _)| *own == slot);
+            (found, own.map(|(_, bodies)| bodies).unwrap_or_default())
+        };
+        (forces, due.iter().zip(found).map(with_list).collect())
     }
 
     /// Parts of the force on a slot, if they are known.
@@ -406,7 +451,7 @@ impl Course<'_> {
         &mut self,
         slot: usize,
         near: Forces,
-        listed: Listed,
+        (found, bodies): (Found, Vec<u32>),
         whole: &Forces,
     ) -> Result<Forces, ForceError> {
         let at_end = self.extrapolated(slot, near);
@@ -415,17 +460,16 @@ impl Course<'_> {
             return Ok(at_end);
         };
         let sphere = &mut self.backend.state_mut().spheres[slot];
-        let Listed {
-            list,
+        let Found {
             force,
             radius,
             fastest,
+            count,
+            is_new,
             ..
-        } = listed;
-        let inside = match list {
-            None => near,
-            Some(_) => force,
-        };
+        } = found;
+        let is_new = is_new != 0;
+        let inside = if is_new { force } else { near };
         // The fastest of all is outside, or it is no faster than those near the edge of the sphere.
         let approach = match whole.approach > 1.001 * inside.approach {
             true => whole.approach,
@@ -436,12 +480,13 @@ impl Course<'_> {
             false => difference(whole.force(), inside.force()),
         };
         let is_dominated = norm(inside.derivatives[0]) > DOMINANT * norm(regular[0]);
-        let list = list.map(|bodies| {
-            let grown = growth(neighbourhood.wanted as f64, bodies.len() as f64, 2.0);
+        let list = is_new.then(|| {
+            let grown = growth(neighbourhood.wanted as f64, count as f64, 2.0);
             sphere.radius = radius * grown;
             let lasts = APPROACH * neighbourhood.eta.sqrt() * radius / fastest;
             List {
                 bodies,
+                count,
                 fastest,
                 lasts: now.saturating_add((lasts / span * SPAN as f64) as u64),
             }
@@ -543,7 +588,7 @@ impl Course<'_> {
         let Some(parts) = &mut near.parts[slot] else {
             return Ok(None);
         };
-        self.counts.neighbours += parts.list.bodies.len() as u64;
+        self.counts.neighbours += parts.list.count;
         let Some(renewed) = parts.renewed.take() else {
             return Ok(None);
         };

@@ -69,7 +69,7 @@ fn builder(bodies: Bodies) -> SimulationBuilder {
 }
 
 /// A small cluster with pairs that others meet.
-fn cluster() -> Bodies {
+pub(in crate::force) fn cluster() -> Bodies {
     let wholes = plummer(48, 3).expect("in range");
     let axes = [1e-4, 3e-4, 1e-3, 2e-3, 4e-3, 8e-3];
     let pairs: Vec<(usize, f64, f64)> = (0..6).map(|i| (i, axes[i], 0.15 * i as f64)).collect();

@@ -33,6 +33,8 @@ pub(super) enum Command {
     FirstStep(f64, f64),
     /// [`BlockSteps::advance`](crate::backend::BlockSteps::advance) by a span with η.
     Advance(f64, f64),
+    /// [`BlockSteps::choose_steps`](crate::backend::BlockSteps::choose_steps) of a span with η, for these bodies.
+    ChooseSteps(f64, f64, Vec<usize>),
     /// [`Backend::energy`](crate::backend::Backend::energy).
     Energy,
     /// [`Backend::restore`](crate::backend::Backend::restore).
@@ -78,8 +80,8 @@ pub(super) struct Begin {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "ranks", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Means {
-    /// The CPU of each rank; with this number of neighbours in block time steps, if it is a scheme with these.
-    Cpu(CpuPath, Option<u32>),
+    /// The CPU of each rank.
+    Cpu(OnCpu),
     /// A device of each rank, which compute one system together.
     Devices(Kernel, Frame, Devices),
     /// A device of each rank, which computes systems of its own.
@@ -88,6 +90,29 @@ pub(super) enum Means {
         Frame,
         Devices,
     ),
+}
+
+/// Path on the CPU of each rank, and what its block time steps are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "ranks", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct OnCpu {
+    pub(crate) path: CpuPath,
+    /// Number of neighbours, in a scheme with these.
+    pub(crate) neighbours: Option<u32>,
+    /// True if pairs and multiples are followed apart.
+    pub(crate) groups: bool,
+}
+
+impl OnCpu {
+    /// The path, with block time steps in which all bodies are single and give each force.
+    #[cfg(test)]
+    pub(crate) const fn plain(path: CpuPath) -> Self {
+        Self {
+            path,
+            neighbours: None,
+            groups: false,
+        }
+    }
 }
 
 /// A variant of kernels that can be shared, without its name.
@@ -246,7 +271,11 @@ mod tests {
             pairs: PairsName::Once,
             threads: Threads::One,
         };
-        let on_cpu = Means::Cpu(path, Some(64));
+        let on_cpu = Means::Cpu(OnCpu {
+            path,
+            neighbours: Some(64),
+            groups: true,
+        });
         let on = |kernel: &str, blocks, devices| {
             let kernel = Kernel::of(variants::find(kernel).expect("listed")).expect("shared");
             let frame = Frame {
@@ -283,6 +312,7 @@ mod tests {
             Command::FirstStep(0.02, f64::INFINITY),
             Command::Reach(-0.5, 2.0),
             Command::Advance(0.25, 0.01),
+            Command::ChooseSteps(0.25, 0.01, vec![3, 70_000]),
             Command::Energy,
             Command::Restore(Box::new(saved(3, 0))),
             Command::Restore(Box::new(saved(40, 40))),
@@ -336,7 +366,7 @@ mod tests {
             assert!(Team::is_told_at_once(&step), "{step:?}");
         }
         let advance = Command::Advance(0.25, 0.01);
-        let begin = begin(ForceLaw::Gravity, 3, Means::Cpu(IN_F64, None));
+        let begin = begin(ForceLaw::Gravity, 3, Means::Cpu(OnCpu::plain(IN_F64)));
         assert!(Team::is_told_at_once(&advance) && !Team::is_told_at_once(&begin));
     }
 

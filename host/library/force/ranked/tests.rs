@@ -1,5 +1,6 @@
 //! Ranks as threads: the bits of a run alone, whichever rank computes what.
 
+mod of_groups;
 mod of_systems;
 mod on_devices;
 
@@ -13,7 +14,7 @@ use crate::physics::ForceLaw;
 use crate::ranks::threads::together_with;
 use crate::selection::Place;
 use crate::simulation::{NewValues, Simulation};
-use crate::variants::{self, PairsName, RootName, Threads};
+use crate::variants::{self, CpuPath, PairsName, RootName, Threads};
 
 const TEAMS: [&[usize]; 5] = [&[1], &[1, 1], &[3, 1, 2], &[1, 1, 1, 1], &[2, 1, 1, 5, 1]];
 
@@ -36,7 +37,7 @@ pub(super) const IN_F64: CpuPath = CpuPath {
 /// The bodies on all ranks of a team.
 fn on_ranks(team: &Arc<Team>, bodies: &Bodies, path: CpuPath) -> Box<dyn Backend> {
     let in_fields = (bodies, &Fields::NONE);
-    let backend = lead(team, in_fields, physics(), (path, None), 1);
+    let backend = lead(team, in_fields, physics(), OnCpu::plain(path), 1);
     backend.expect("no fields")
 }
 
@@ -186,6 +187,27 @@ fn bodies_merge_and_escape_on_all_ranks() {
 /// Also where a change is refused that the other ranks have begun.
 #[test]
 fn changes_from_outside_are_made_on_all_ranks() {
+    let shared = |machine: Machine| machine;
+    let in_blocks = |machine: Machine| {
+        let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
+        machine.block_steps(integrator, steps, Some(0.02), None)
+    };
+    let cpus = [Place::Cpu, Place::Cpu];
+    let devices = [Place::Emulators(2), Place::RankEmulators(2)];
+    changes_are_made(cpus.clone(), "cpu-f64", TimeSteps::Shared, shared);
+    changes_are_made(cpus.clone(), "cpu-f64", TimeSteps::Blocks, in_blocks);
+    let with_groups = |machine| in_blocks(machine).groups(true);
+    changes_are_made(cpus, "cpu-f64", TimeSteps::Blocks, with_groups);
+    changes_are_made(devices, "hermite-f64", TimeSteps::Blocks, in_blocks);
+}
+
+/// Changes on two ranks leave the bits of one process.
+fn changes_are_made(
+    [alone, on_ranks]: [Place; 2],
+    kernel: &str,
+    steps: TimeSteps,
+    with: impl Fn(Machine) -> Machine + Sync,
+) {
     let bodies = cloud(60, 2);
     let field = ExternalField::point(0.01).at([9.0, 0.0, 0.0]);
     let mut fields = Fields::NONE;
@@ -194,11 +216,11 @@ fn changes_from_outside_are_made_on_all_ranks() {
         eta: 0.02,
         longest: 0.01,
         end: f64::INFINITY,
-        steps: TimeSteps::Shared,
+        steps,
     };
     let run = |machine: Machine| {
-        let machine = machine.fields(fields.clone());
-        let kernel = variants::find("cpu-f64").expect("listed");
+        let machine = with(machine.fields(fields.clone()));
+        let kernel = variants::find(kernel).expect("listed");
         let backend = machine.backend(kernel, &bodies, physics()).expect("made");
         let integrator = Integrator::Hermite4;
         let simulation = Simulation::new(backend, bodies.clone(), physics(), integrator, pace, 0.0);
@@ -217,11 +239,11 @@ fn changes_from_outside_are_made_on_all_ranks() {
         let bits = simulation.bodies().expect("here").clone();
         (bits, simulation.brought())
     };
-    let expected = run(Machine::new(Place::Cpu));
+    let expected = run(Machine::new(alone));
     let found = led(&[1, 1], |team| {
-        run(Machine::new(Place::Cpu).ranks(Arc::clone(team)))
+        run(Machine::new(on_ranks.clone()).ranks(Arc::clone(team)))
     });
-    assert!(found == expected);
+    assert!(found == expected, "{on_ranks} {steps:?}");
 }
 
 /// Where rank 0 breaks off, all do, and go on from what was saved.
@@ -365,7 +387,7 @@ fn fields_are_those_of_one_process() {
     for threads in TEAMS {
         let found = led(threads, |team| {
             let in_fields = (&bodies, &fields);
-            let backend = lead(team, in_fields, physics(), (IN_F64, None), 1);
+            let backend = lead(team, in_fields, physics(), OnCpu::plain(IN_F64), 1);
             run(backend.expect("formulas"), &bodies, integrator, pace)
         });
         assert_eq!(found, expected, "{threads:?}");

@@ -220,8 +220,7 @@ def pull(
     masses, softening : bool
         False to leave out the derivative by `m`, or by `eps`, and the time that it takes.
     device : str
-        ``"auto"`` (the first GPU, or the CPU where there is none), ``"cpu"``, ``"cuda"``,
-        ``"cuda:1"``, ``"emulator"``.
+        As of `field_at`: a GPU, the CPU or the emulator.
 
     Returns
     -------

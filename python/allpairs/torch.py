@@ -37,10 +37,10 @@ def _sums(
     if x.device.type == "cuda":
         given = [a.detach().contiguous() for a in arguments]
         results = [x.new_empty(tuple(shape)) for shape in shapes]
-        addresses = [[a.data_ptr() for a in tensors] for tensors in (given, results)]
+        there, back = ([a.data_ptr() for a in tensors] for tensors in (given, results))
         stream = torch.cuda.current_stream(x.device).cuda_stream
         place = f"cuda:{x.device.index}"
-        _native.sums_in_place(name, double, rounded, shape, *addresses, list(asked), place, stream)
+        _native.sums_in_place(name, double, rounded, shape, there, back, list(asked), place, stream)
         return results
     flat = [np.ascontiguousarray(a.detach().to(torch.float64).numpy()).reshape(-1) for a in arguments]
     try:

@@ -5,7 +5,7 @@ use allpairs::bodies::Bodies;
 use allpairs::force::cpu::gradients::{
     self, Asked, Coincident, Pulled, Trajectory, TrajectoryPulled,
 };
-use allpairs::force::pair_sums::Task;
+use allpairs::force::pair_sums::SumTask;
 use allpairs::integrator::Integrator;
 use allpairs::physics::Physics;
 use allpairs::selection::Place;
@@ -69,7 +69,7 @@ impl Distant {
     /// Results of a task. The arguments after the softening length are `more`.
     fn compute(
         &self,
-        task: Task,
+        task: SumTask,
         is_double: bool,
         more: Vec<Vec<f64>>,
     ) -> Result<Vec<Vec<f64>>, Failure> {
@@ -107,7 +107,7 @@ fn pull_there(
 ) -> Result<Pulled, Failure> {
     // Masses and softening come together.
     let both = asked.masses || asked.softening;
-    let task = Task::Pull {
+    let task = SumTask::Pull {
         asked: Asked {
             masses: both,
             softening: both,
@@ -267,10 +267,10 @@ fn pull_path_there(
     by_last: [Vec<[f64; 3]>; 2],
 ) -> Result<TrajectoryPulled, Failure> {
     let begun = vec![velocities, vec![dt]];
-    let last = distant.compute(Task::Trajectory(trajectory), is_double, begun.clone())?;
+    let last = distant.compute(SumTask::Trajectory(trajectory), is_double, begun.clone())?;
     let most = by_last.each_ref().map(|vectors| largest(vectors));
     let by_last = by_last.map(|vectors| vectors.into_flattened());
-    let task = Task::TrajectoryPull {
+    let task = SumTask::TrajectoryPull {
         trajectory,
         asked: Asked {
             masses: true,

@@ -2,7 +2,7 @@
 
 use allpairs::bodies::Bodies;
 use allpairs::force::cpu::gradients::{self, Asked, Direction, Trajectory};
-use allpairs::force::pair_sums::{Call, Shape, Task, Way};
+use allpairs::force::pair_sums::{Call, SumTask, Sweep, SystemsShape};
 use allpairs::gpu_kernels::numerics::Precision;
 use allpairs::integrator::Integrator;
 use allpairs::physics::Physics;
@@ -33,8 +33,8 @@ pub(crate) trait Sum {
     /// Results of a system, one after another.
     fn of<R: Lane>(system: &System) -> Result<Vec<Vec<f64>>, Failure>;
 
-    /// The same on a device. What is asked for are the numbers of a [`Way`], where a trajectory is computed.
-    fn task(asked: &[i64]) -> Result<Task, Failure>;
+    /// The same on a device. What is asked for are the numbers of a [`Sweep`], where a trajectory is computed.
+    fn task(asked: &[i64]) -> Result<SumTask, Failure>;
 }
 
 fn vectors(numbers: &[f64]) -> &[[f64; 3]] {
@@ -61,8 +61,8 @@ impl Sum for Force {
         Ok(vec![found.into_flattened()])
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::Accelerations)
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::Accelerations)
     }
 }
 
@@ -74,8 +74,8 @@ impl Sum for Tangent {
         Ok(vec![found.into_flattened()])
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::Tangent)
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::Tangent)
     }
 }
 
@@ -103,8 +103,8 @@ impl<const MASSES: bool, const SOFTENING: bool> Sum for Pull<MASSES, SOFTENING> 
         Ok(results)
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::Pull {
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::Pull {
             asked: Self::ASKED,
             with_accelerations: false,
         })
@@ -119,8 +119,8 @@ impl Sum for Potential {
         Ok(vec![found])
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::Potentials)
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::Potentials)
     }
 }
 
@@ -133,8 +133,8 @@ impl Sum for PotentialTangent {
         Ok(vec![found])
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::PotentialTangent)
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::PotentialTangent)
     }
 }
 
@@ -151,13 +151,13 @@ impl Sum for PotentialPull {
         ])
     }
 
-    fn task(_: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::PotentialPull)
+    fn task(_: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::PotentialPull)
     }
 }
 
-/// A trajectory of steps of length `dt`, and what is asked for: the number of steps, the scheme's place in
-/// [`SCHEMES`], and whether derivatives by masses and softening are wanted.
+/// A trajectory of steps of length `dt`, and derivatives that are asked for. The numbers are the count of steps, the
+/// scheme's place in [`SCHEMES`], and 1 where derivatives by masses, and by softening, are wanted.
 fn trajectory(asked: &[i64], dt: f64) -> Result<(Trajectory, Asked), Failure> {
     let &[steps, scheme, masses, softening] = asked else {
         let text = format!("a trajectory asks for four numbers, not {}", asked.len());
@@ -216,8 +216,8 @@ impl Sum for Path {
         Ok(last.into_iter().chain(rests).collect())
     }
 
-    fn task(asked: &[i64]) -> Result<Task, Failure> {
-        Ok(Task::Trajectory(trajectory(asked, 0.0)?.0)) // the device reads the step itself
+    fn task(asked: &[i64]) -> Result<SumTask, Failure> {
+        Ok(SumTask::Trajectory(trajectory(asked, 0.0)?.0)) // the device reads the step itself
     }
 }
 
@@ -249,9 +249,9 @@ impl Sum for PathPull {
         ])
     }
 
-    fn task(asked: &[i64]) -> Result<Task, Failure> {
+    fn task(asked: &[i64]) -> Result<SumTask, Failure> {
         let (trajectory, asked) = trajectory(asked, 0.0)?;
-        Ok(Task::TrajectoryPull {
+        Ok(SumTask::TrajectoryPull {
             trajectory,
             asked,
             with_largest: false,
@@ -334,12 +334,15 @@ pub(crate) fn visit_all(visitor: &mut impl Visitor) {
 /// A function that computes all systems.
 type Computed = fn(&Arguments) -> Result<Vec<Vec<f64>>, Failure>;
 
+/// A function that says what a device does, for what is asked for.
+type Assigned = fn(&[i64]) -> Result<SumTask, Failure>;
+
 /// Finds a sum by its name.
 struct Named<'a> {
     name: &'a str,
     double: bool,
     computed: Option<Computed>,
-    task: Option<fn(&[i64]) -> Result<Task, Failure>>,
+    task: Option<Assigned>,
 }
 
 impl<'a> Named<'a> {
@@ -373,7 +376,7 @@ impl Visitor for Named<'_> {
 
 /// A call of a device.
 pub(crate) fn call(
-    task: Task,
+    task: SumTask,
     double: bool,
     rounded: bool,
     (systems, bodies): (usize, usize),
@@ -384,10 +387,10 @@ pub(crate) fn call(
     };
     Call {
         task,
-        shape: Shape { systems, bodies },
+        shape: SystemsShape { systems, bodies },
         pairs: precision(double),
         arrays: precision(!rounded),
-        way: Way::Fastest,
+        way: Sweep::Fastest,
     }
 }
 
@@ -448,7 +451,8 @@ pub(crate) fn sums_in_place(
         with_device(device, |sums| {
             // SAFETY: the caller in Python holds the arrays, of the lengths that the sum has, and names a stream of
             // the library that they are of. What it frees is freed in the order of that stream.
-            Ok(unsafe { sums.compute_in_place(&call, &arguments, &results, stream)? })
+            unsafe { sums.compute_in_place(&call, &arguments, &results, stream)? };
+            Ok(())
         })
     };
     let outcome = py.detach(|| keeping_context(|| caught(queue)));

@@ -363,7 +363,8 @@ unsafe fn queue<S: Sum, R: Lane>(frame: &Frame) -> Result<(), Failure> {
         };
         let (arguments, results) = (addresses(&frame.arguments), addresses(&frame.results));
         with_device(&format!("cuda:{}", device.ordinal), |sums| {
-            Ok(sums.compute_in_place(&call, &arguments, &results, stream.stream as u64)?)
+            sums.compute_in_place(&call, &arguments, &results, stream.stream as u64)?;
+            Ok(())
         })
     }
 }

@@ -140,8 +140,8 @@ def test_sums_of_arrays_where_they_lie() -> None:
     x, lam = random.normal(size=(2, 2, 5, 3)).astype(np.float32)
     m, eps = random.uniform(size=(2, 5)).astype(np.float32), np.array([0.3, 0.5], np.float32)
     results = [np.full_like(array, np.nan) for array in (x, m, eps)]
-    addresses = [[array.ctypes.data for array in arrays] for arrays in ([x, m, eps, lam], results)]
-    _native.sums_in_place("pull_me", True, True, (2, 5), *addresses, [], "emulator", 0)
+    there, back = ([array.ctypes.data for array in arrays] for arrays in ([x, m, eps, lam], results))
+    _native.sums_in_place("pull_me", True, True, (2, 5), there, back, [], "emulator", 0)
     for k in range(2):
         exact = ap.pull(x[k], m[k], lam[k], float(eps[k]), device="cpu")
         for found, expected in zip(results, exact[1:]):

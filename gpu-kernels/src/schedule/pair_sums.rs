@@ -758,7 +758,7 @@ pub unsafe fn once<
     }
 }
 
-/// What the pairs of tiles of a block share.
+/// Everything that pairs of tiles of a block share.
 struct Once<
     L: Layout,
     A: Arithmetic<Real = L::Real>,

@@ -3,7 +3,7 @@
 use allpairs::backend::ForceError;
 use allpairs::diagnostics::{CompensatedSum, tolerance};
 use allpairs::force::cpu::gradients::Asked;
-use allpairs::force::pair_sums::{Call, Shape, Task};
+use allpairs::force::pair_sums::{Call, SumTask, SystemsShape};
 use allpairs::machine::{KernelOfPairs, Machine};
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::pair_sums::SumName;
@@ -222,7 +222,7 @@ impl CaseOfPairs {
             masses: true,
             softening: true,
         };
-        let pull = |asked| Task::Pull {
+        let pull = |asked| SumTask::Pull {
             asked,
             with_accelerations: true,
         };
@@ -234,15 +234,15 @@ impl CaseOfPairs {
         ];
         let direction = vec![vectors.clone(), self.numbers.clone(), self.rates.clone()];
         let (task, more) = match kernel.sum {
-            SumName::Force => (Task::Accelerations, vec![]),
-            SumName::Tangent => (Task::Tangent, direction),
+            SumName::Force => (SumTask::Accelerations, vec![]),
+            SumName::Tangent => (SumTask::Tangent, direction),
             SumName::Pull => (pull(Asked::default()), vec![vectors]),
             SumName::PullAll => (pull(all), vec![vectors]),
-            SumName::Potential => (Task::Potentials, vec![]),
-            SumName::PotentialTangent => (Task::PotentialTangent, direction),
-            SumName::PotentialPull => (Task::PotentialPull, vec![self.numbers.clone()]),
+            SumName::Potential => (SumTask::Potentials, vec![]),
+            SumName::PotentialTangent => (SumTask::PotentialTangent, direction),
+            SumName::PotentialPull => (SumTask::PotentialPull, vec![self.numbers.clone()]),
         };
-        let shape = Shape {
+        let shape = SystemsShape {
             systems: self.softening.len(),
             bodies: self.bodies,
         };

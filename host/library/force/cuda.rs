@@ -643,7 +643,8 @@ impl Shared for Cuda {
         to: &CudaMemory,
     ) -> Result<(), ForceError> {
         // SAFETY: the caller's promise.
-        Ok(unsafe { to.memory.copy_from_address(address, bytes, &self.stream)? })
+        unsafe { to.memory.copy_from_address(address, bytes, &self.stream)? };
+        Ok(())
     }
 
     unsafe fn copy_to_address(
@@ -653,7 +654,8 @@ impl Shared for Cuda {
         bytes: usize,
     ) -> Result<(), ForceError> {
         // SAFETY: the caller's promise.
-        Ok(unsafe { from.memory.copy_to_address(address, bytes, &self.stream)? })
+        unsafe { from.memory.copy_to_address(address, bytes, &self.stream)? };
+        Ok(())
     }
 }
 

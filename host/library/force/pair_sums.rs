@@ -15,13 +15,13 @@ use super::device::Device;
 use super::in_place::Shared;
 use crate::backend::ForceError;
 use crate::integrator::Stage;
-use crate::plan::pair_sums::{self as plan, Step};
-pub use crate::plan::pair_sums::{Shape, Way};
+use crate::plan::pair_sums::{self as plan, KernelLaunch};
+pub use crate::plan::pair_sums::{Sweep, SystemsShape};
 
 /// A value of bodies, or a derivative, to be computed. Its arguments are positions, masses and softening lengths, and
 /// then those that are named here.
 #[derive(Clone, Copy, Debug)]
-pub enum Task {
+pub enum SumTask {
     /// Accelerations.
     Accelerations,
     /// Rates of accelerations along rates of positions, masses and softening, which are the arguments.
@@ -35,7 +35,7 @@ pub enum Task {
     },
     /// Potentials.
     Potentials,
-    /// Rates of potentials, as of [`Tangent`](Task::Tangent).
+    /// Rates of potentials, as of [`Tangent`](SumTask::Tangent).
     PotentialTangent,
     /// Derivatives of `Σ λ φ` by positions, masses and softening. The argument is λ.
     PotentialPull,
@@ -43,7 +43,7 @@ pub enum Task {
     /// the time step.
     Trajectory(Trajectory),
     /// Derivatives of a function of the last state by positions, masses, softening, velocities and the time step. The
-    /// arguments are velocities and the time step, the results of [`Trajectory`](Task::Trajectory), and derivatives by
+    /// arguments are velocities and the time step, the results of [`Trajectory`](SumTask::Trajectory), and derivatives by
     /// the last positions and velocities. What is not asked for is 0.
     TrajectoryPull {
         /// The trajectory.
@@ -59,15 +59,15 @@ pub enum Task {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The task.
-    pub task: Task,
+    pub task: SumTask,
     /// The bodies.
-    pub shape: Shape,
+    pub shape: SystemsShape,
     /// Precision of the pairs: f32 or f64.
     pub pairs: Precision,
     /// Precision of the arrays: f32 or f64.
     pub arrays: Precision,
     /// The way through the pairs.
-    pub way: Way,
+    pub way: Sweep,
 }
 
 /// Sums over pairs on a device. Where bodies coincide and there is no softening, a derivative is no number.
@@ -148,7 +148,7 @@ impl Column {
     }
 
     /// Numbers of its array.
-    fn numbers(self, shape: Shape) -> usize {
+    fn numbers(self, shape: SystemsShape) -> usize {
         match self.width {
             0 => shape.systems,
             width => shape.total() * width as usize,
@@ -156,7 +156,7 @@ impl Column {
     }
 }
 
-impl Task {
+impl SumTask {
     fn sum(self) -> Option<SumName> {
         Some(match self {
             Self::Accelerations => SumName::Force,
@@ -356,9 +356,9 @@ impl<D> Devices<D> {
 
 /// Buffers for bodies of a shape.
 struct Room<D: Device> {
-    shape: Shape,
+    shape: SystemsShape,
     pairs: Precision,
-    way: Way,
+    way: Sweep,
     params: Params,
     numbers: D::Buffer,
     velocities: D::Buffer,
@@ -597,7 +597,7 @@ impl<D: Device> Room<D> {
         arrays: &mut dyn Arrays<D>,
     ) -> Result<(), ForceError> {
         let bytes = |column: Column| column.numbers(call.shape) * call.arrays.bytes() as usize;
-        if let Task::TrajectoryPull { .. } = call.task {
+        if let SumTask::TrajectoryPull { .. } = call.task {
             device.zero(&self.derivatives)?;
             device.zero(&self.scalars)?;
         }
@@ -607,8 +607,8 @@ impl<D: Device> Room<D> {
             self.load(device, column, call.arrays)?;
         }
         match call.task {
-            Task::Trajectory(trajectory) => self.advance(device, trajectory)?,
-            Task::TrajectoryPull {
+            SumTask::Trajectory(trajectory) => self.advance(device, trajectory)?,
+            SumTask::TrajectoryPull {
                 trajectory,
                 asked,
                 with_largest,
@@ -635,7 +635,7 @@ impl<D: Device> Room<D> {
 /// `buffers` are what its kernel is documented to take, and large enough.
 unsafe fn launch<D: Device>(
     device: &D,
-    step: Step,
+    step: KernelLaunch,
     buffers: &[&D::Buffer],
 ) -> Result<(), ForceError> {
     // SAFETY: the caller's promise.

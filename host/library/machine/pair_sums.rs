@@ -8,7 +8,7 @@ use gpu_kernels::schedule::pair_sums::SumName;
 use super::Machine;
 use crate::backend::ForceError;
 use crate::force::emulated::Emulator;
-use crate::force::pair_sums::{Devices, OnDevice, PairSums, Way};
+use crate::force::pair_sums::{Devices, OnDevice, PairSums, Sweep};
 use crate::selection::Place;
 use crate::variants::Build;
 
@@ -22,55 +22,60 @@ pub struct KernelOfPairs {
     /// Precision of the pairs.
     pub precision: Precision,
     /// The way through the pairs.
-    pub way: Way,
+    pub way: Sweep,
 }
 
 impl KernelOfPairs {
     /// Kernels of devices.
     pub const OF_DEVICES: [Self; 20] = [
-        Self::new("sum-force", SumName::Force, F32, Way::OneSided),
-        Self::new("sum-force-f64", SumName::Force, F64, Way::OneSided),
-        Self::new("sum-once-force", SumName::Force, F32, Way::Once),
-        Self::new("sum-once-force-f64", SumName::Force, F64, Way::Once),
-        Self::new("sum-tangent", SumName::Tangent, F32, Way::OneSided),
-        Self::new("sum-tangent-f64", SumName::Tangent, F64, Way::OneSided),
-        Self::new("sum-pull", SumName::Pull, F32, Way::OneSided),
-        Self::new("sum-pull-f64", SumName::Pull, F64, Way::OneSided),
-        Self::new("sum-once-pull", SumName::Pull, F32, Way::Once),
-        Self::new("sum-once-pull-f64", SumName::Pull, F64, Way::Once),
-        Self::new("sum-pull-all", SumName::PullAll, F32, Way::OneSided),
-        Self::new("sum-pull-all-f64", SumName::PullAll, F64, Way::OneSided),
-        Self::new("sum-once-pull-all", SumName::PullAll, F32, Way::Once),
-        Self::new("sum-once-pull-all-f64", SumName::PullAll, F64, Way::Once),
-        Self::new("sum-potential", SumName::Potential, F32, Way::OneSided),
-        Self::new("sum-potential-f64", SumName::Potential, F64, Way::OneSided),
+        Self::new("sum-force", SumName::Force, F32, Sweep::OneSided),
+        Self::new("sum-force-f64", SumName::Force, F64, Sweep::OneSided),
+        Self::new("sum-once-force", SumName::Force, F32, Sweep::Once),
+        Self::new("sum-once-force-f64", SumName::Force, F64, Sweep::Once),
+        Self::new("sum-tangent", SumName::Tangent, F32, Sweep::OneSided),
+        Self::new("sum-tangent-f64", SumName::Tangent, F64, Sweep::OneSided),
+        Self::new("sum-pull", SumName::Pull, F32, Sweep::OneSided),
+        Self::new("sum-pull-f64", SumName::Pull, F64, Sweep::OneSided),
+        Self::new("sum-once-pull", SumName::Pull, F32, Sweep::Once),
+        Self::new("sum-once-pull-f64", SumName::Pull, F64, Sweep::Once),
+        Self::new("sum-pull-all", SumName::PullAll, F32, Sweep::OneSided),
+        Self::new("sum-pull-all-f64", SumName::PullAll, F64, Sweep::OneSided),
+        Self::new("sum-once-pull-all", SumName::PullAll, F32, Sweep::Once),
+        Self::new("sum-once-pull-all-f64", SumName::PullAll, F64, Sweep::Once),
+        Self::new("sum-potential", SumName::Potential, F32, Sweep::OneSided),
+        Self::new(
+            "sum-potential-f64",
+            SumName::Potential,
+            F64,
+            Sweep::OneSided,
+        ),
         Self::new(
             "sum-potential-tangent",
             SumName::PotentialTangent,
             F32,
-            Way::OneSided,
+            Sweep::OneSided,
         ),
         Self::new(
             "sum-potential-tangent-f64",
             SumName::PotentialTangent,
             F64,
-            Way::OneSided,
+            Sweep::OneSided,
         ),
         Self::new(
             "sum-potential-pull",
             SumName::PotentialPull,
             F32,
-            Way::OneSided,
+            Sweep::OneSided,
         ),
         Self::new(
             "sum-potential-pull-f64",
             SumName::PotentialPull,
             F64,
-            Way::OneSided,
+            Sweep::OneSided,
         ),
     ];
 
-    const fn new(name: &'static str, sum: SumName, precision: Precision, way: Way) -> Self {
+    const fn new(name: &'static str, sum: SumName, precision: Precision, way: Sweep) -> Self {
         Self {
             name,
             sum,

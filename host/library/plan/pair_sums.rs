@@ -31,14 +31,14 @@ const TILES: RangeInclusive<usize> = 64..=128;
 
 /// Bodies of independent systems with as many bodies each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct SystemsShape {
     /// Systems, at least one.
     pub systems: usize,
     /// Bodies of a system, at least one.
     pub bodies: usize,
 }
 
-impl Shape {
+impl SystemsShape {
     /// Bodies of all systems.
     pub fn total(self) -> usize {
         self.systems * self.bodies
@@ -47,7 +47,7 @@ impl Shape {
 
 /// A way to go through the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Sweep {
     /// The fastest for the number of bodies.
     Fastest,
     /// Each target by itself.
@@ -60,18 +60,18 @@ pub enum Way {
 #[derive(Clone, Copy, Debug)]
 pub struct SumPlan {
     /// Kernel, launch and scalars of the frames.
-    pub frames: Step,
+    pub frames: KernelLaunch,
     /// Of the packed bodies.
-    pub pack: Step,
+    pub pack: KernelLaunch,
     /// Of the sums over parts of the sources.
-    pub sums: Step,
+    pub sums: KernelLaunch,
     /// Of the sums over all parts.
-    pub total: Step,
+    pub total: KernelLaunch,
 }
 
 /// A kernel, its launch and its scalars.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct KernelLaunch {
     /// The kernel.
     pub entry: &'static Entry,
     /// Launch.
@@ -136,8 +136,8 @@ pub fn elementwise(
     rows: u32,
     params: Params,
     limits: &Limits,
-) -> Result<Step, PlanError> {
-    Ok(Step {
+) -> Result<KernelLaunch, PlanError> {
+    Ok(KernelLaunch {
         entry,
         launch: one_dimensional(entry, rows, ELEMENTWISE_BLOCK, limits)?,
         params,
@@ -145,8 +145,8 @@ pub fn elementwise(
 }
 
 /// Plans a stage with a block for each system.
-pub fn by_system(of: SumStage, params: Params) -> Step {
-    Step {
+pub fn by_system(of: SumStage, params: Params) -> KernelLaunch {
+    KernelLaunch {
         entry: stage(of, Precision::F64),
         launch: Launch {
             grid: [params.stride / params.n, 1, 1],
@@ -161,7 +161,7 @@ pub fn by_system(of: SumStage, params: Params) -> Step {
 ///
 /// # Errors
 /// If there are more bodies than kernels can count.
-pub fn params(shape: Shape) -> Result<Params, PlanError> {
+pub fn params(shape: SystemsShape) -> Result<Params, PlanError> {
     let (entry, _) = one_sided(SumName::Force, Precision::F64);
     let most = u32::MAX / NUMBERS;
     match u32::try_from(shape.total()) {
@@ -187,16 +187,16 @@ pub fn params(shape: Shape) -> Result<Params, PlanError> {
 /// If there are no bodies, or the precision is none of f32 and f64.
 pub fn plan(
     name: SumName,
-    shape: Shape,
+    shape: SystemsShape,
     precision: Precision,
-    way: Way,
+    way: Sweep,
     multiprocessors: u32,
     limits: &Limits,
 ) -> Result<SumPlan, PlanError> {
     assert!(shape.total() > 0, "there are bodies");
     let params = params(shape)?;
     let Params { n, stride, .. } = params;
-    let frames = Step {
+    let frames = KernelLaunch {
         entry: stage(SumStage::Frames(name), Precision::F64),
         launch: Launch {
             grid: [shape.systems as u32, 1, 1],
@@ -211,8 +211,8 @@ pub fn plan(
     };
     let pack = elementwise(stage(SumStage::Pack, precision), stride, of_pack, limits)?;
     let sums = match sum_of(PAIR_SUMS_ONCE, name, precision) {
-        Some((_, lane)) if way == Way::Fastest && n < ONCE_FROM * BLOCK * lane => None,
-        Some(kernel) if way != Way::OneSided => once(kernel, name, shape, params),
+        Some((_, lane)) if way == Sweep::Fastest && n < ONCE_FROM * BLOCK * lane => None,
+        Some(kernel) if way != Sweep::OneSided => once(kernel, name, shape, params),
         _ => None,
     };
     let sums = match sums {
@@ -237,9 +237,9 @@ pub fn plan(
 fn once(
     (entry, lane): (&'static Entry, u32),
     name: SumName,
-    shape: Shape,
+    shape: SystemsShape,
     params: Params,
-) -> Option<Step> {
+) -> Option<KernelLaunch> {
     // Of the largest sum, so that forces have the tiles of their derivatives, and are rounded alike.
     let of_tile = shape.total() * RESULTS as usize;
     let most = SLAB_BYTES / size_of::<f64>() / of_tile;
@@ -252,7 +252,7 @@ fn once(
     }
     let rows = 2 * 2 * entry.layout.tile_bytes;
     let sums = BLOCK / WARP * name.reactions() * entry.layout.precision.bytes();
-    Some(Step {
+    Some(KernelLaunch {
         entry,
         launch: Launch {
             grid: [tiling.blocks(params.n), shape.systems as u32, 1],
@@ -271,11 +271,11 @@ fn once(
 fn in_parts(
     name: SumName,
     precision: Precision,
-    shape: Shape,
+    shape: SystemsShape,
     params: Params,
     multiprocessors: u32,
     limits: &Limits,
-) -> Result<Step, PlanError> {
+) -> Result<KernelLaunch, PlanError> {
     let Params { n, stride, .. } = params;
     let (entry, lane) = one_sided(name, precision);
     let targets = one_dimensional(entry, n.div_ceil(lane), BLOCK, limits)?;
@@ -288,7 +288,7 @@ fn in_parts(
     // As many as have sources.
     let parts = tiles.div_ceil(tiles.div_ceil(wanted));
     let rows = if name.numbers() > 4 { 2 } else { 1 };
-    Ok(Step {
+    Ok(KernelLaunch {
         entry,
         launch: Launch {
             grid: [blocks, parts, 1],
@@ -317,8 +317,8 @@ mod tests {
         {
             for bodies in [1, 2, 127, 128, 129, 1000, 4096, 16_384, 100_000, 1 << 20] {
                 for systems in [1, 3, 200] {
-                    let shape = Shape { systems, bodies };
-                    let ways = [Way::Fastest, Way::OneSided, Way::Once];
+                    let shape = SystemsShape { systems, bodies };
+                    let ways = [Sweep::Fastest, Sweep::OneSided, Sweep::Once];
                     let all = ways
                         .iter()
                         .flat_map(|&way| [(way, 1), (way, 4), (way, 132)]);

@@ -10,7 +10,7 @@ use crate::physics::{ForceLaw, Physics};
 
 /// Independent systems of equal size, with arguments of every kind.
 struct Sample {
-    shape: Shape,
+    shape: SystemsShape,
     systems: Vec<Bodies>,
     softening: Vec<f64>,
     rates: Vec<f64>,
@@ -53,7 +53,7 @@ impl Sample {
             .collect();
         let each = |f: &dyn Fn(f64) -> f64| (0..systems.len()).map(|k| f(k as f64)).collect();
         Self {
-            shape: Shape {
+            shape: SystemsShape {
                 systems: systems.len(),
                 bodies,
             },
@@ -129,8 +129,11 @@ const ALL: Asked = Asked {
     softening: true,
 };
 
+/// Arrays of arguments or results.
+type Arrays = Vec<Vec<f64>>;
+
 /// Every task with its arguments, and what the CPU finds.
-fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
+fn tasks(sample: &Sample) -> Vec<(SumTask, Arrays, Arrays)> {
     let (vectors, others) = (flat(&sample.vectors), flat(&sample.others));
     let numbers = sample.numbers.concat();
     let tangent = sample.with(&[&vectors, &numbers, &sample.rates]);
@@ -138,7 +141,7 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
     let systems = &sample.systems;
     let mut tasks = vec![
         (
-            Task::Accelerations,
+            SumTask::Accelerations,
             sample.begun(),
             sample.expected(|k| {
                 let found = gradients::accelerations::<f64>(&systems[k], &physics(k));
@@ -146,7 +149,7 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
             }),
         ),
         (
-            Task::Tangent,
+            SumTask::Tangent,
             tangent.clone(),
             sample.expected(|k| {
                 let along = sample.direction(k);
@@ -155,12 +158,12 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
             }),
         ),
         (
-            Task::Potentials,
+            SumTask::Potentials,
             sample.begun(),
             sample.expected(|k| vec![gradients::potentials::<f64>(&systems[k], &physics(k))]),
         ),
         (
-            Task::PotentialTangent,
+            SumTask::PotentialTangent,
             tangent,
             sample.expected(|k| {
                 let along = sample.direction(k);
@@ -169,7 +172,7 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
             }),
         ),
         (
-            Task::PotentialPull,
+            SumTask::PotentialPull,
             sample.with(&[&numbers]),
             sample.expected(|k| {
                 let lambda = &sample.numbers[k];
@@ -187,7 +190,7 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
         let asked = Asked { masses, softening };
         for with_accelerations in [false, true] {
             tasks.push((
-                Task::Pull {
+                SumTask::Pull {
                     asked,
                     with_accelerations,
                 },
@@ -262,10 +265,10 @@ fn tasks(sample: &Sample) -> Vec<(Task, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
                 all
             })
         };
-        tasks.push((Task::Trajectory(trajectory(0)), begun, last));
+        tasks.push((SumTask::Trajectory(trajectory(0)), begun, last));
         for asked in [Asked::default(), ALL] {
             for with_largest in [false, true] {
-                let task = Task::TrajectoryPull {
+                let task = SumTask::TrajectoryPull {
                     trajectory: trajectory(0),
                     asked,
                     with_largest,
@@ -296,7 +299,7 @@ fn compare(found: &[Vec<f64>], expected: &[Vec<f64>], tolerance: f64, what: &str
     }
 }
 
-const WAYS: [Way; 2] = [Way::OneSided, Way::Once];
+const WAYS: [Sweep; 2] = [Sweep::OneSided, Sweep::Once];
 
 /// All tasks in both precisions and ways: one body, several blocks and tiles, several systems, near 1 and in metres.
 #[test]
@@ -342,11 +345,11 @@ fn forces_are_rounded_like_those_with_derivatives() {
                 let found = device.compute(&call, &sample.with(more)).expect("computes");
                 found[0].clone()
             };
-            let pull = Task::Pull {
+            let pull = SumTask::Pull {
                 asked,
                 with_accelerations: true,
             };
-            let alone = accelerations(Task::Accelerations, &[]);
+            let alone = accelerations(SumTask::Accelerations, &[]);
             assert_eq!(alone, accelerations(pull, &[&vectors]), "{way:?}");
         }
     }
@@ -361,11 +364,11 @@ fn rounded_arrays_keep_what_they_lose() {
     let vectors = flat(&sample.vectors);
     let begun = sample.with(&[&vectors, &sample.steps]);
     let call = |arrays| Call {
-        task: Task::Trajectory(trajectory),
+        task: SumTask::Trajectory(trajectory),
         shape: sample.shape,
         pairs: Precision::F64,
         arrays,
-        way: Way::Fastest,
+        way: Sweep::Fastest,
     };
     let rounded = |numbers: &Vec<f64>| numbers.iter().map(|&x| x as f32).collect::<Vec<f32>>();
     let given: Vec<Vec<f32>> = begun.iter().map(rounded).collect();

@@ -34,6 +34,13 @@ fn alone() -> MutexGuard<'static, ()> {
     GPU.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The machine that a GPU is.
+fn machine_of(ordinal: u32) -> Machine {
+    let device = DeviceChoice::Cuda(ordinal);
+    let selection = select(&Request::new(0).on(device)).expect("it is there");
+    Machine::new(selection.place)
+}
+
 #[test]
 fn kernels_are_right_on_every_gpu() {
     let _alone = alone();
@@ -47,11 +54,7 @@ fn kernels_are_right_on_every_gpu() {
     };
     let table = Table::new(256, 16_384);
     for gpu in gpus {
-        let device = DeviceChoice::Cuda(gpu.ordinal);
-        let place = select(&Request::new(0).on(device))
-            .expect("it is there")
-            .place;
-        let machine = Machine::new(place);
+        let machine = machine_of(gpu.ordinal);
         let can_run = |v: &&Variant| {
             let mut laws = v.laws();
             laws.any(|law| eligible(v, machine.place(), law).is_ok())
@@ -79,11 +82,7 @@ fn sums_over_pairs_are_right_on_every_gpu() {
     };
     let cases = CaseOfPairs::all(16_384);
     for gpu in gpus {
-        let device = DeviceChoice::Cuda(gpu.ordinal);
-        let place = select(&Request::new(0).on(device))
-            .expect("it is there")
-            .place;
-        let machine = Machine::new(place);
+        let machine = machine_of(gpu.ordinal);
         for kernel in KernelOfPairs::OF_DEVICES {
             let verdict = judge_pairs(&machine, &kernel, &cases).expect("runs");
             let named = |(case, why)| format!("{}: {case}: {why}", kernel.name);

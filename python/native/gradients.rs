@@ -17,7 +17,7 @@ use crate::bodies::{array, columns, rows};
 use crate::errors::Failure;
 use crate::forces::{accuracy, gravity};
 use crate::on_device::{self, with_device};
-use crate::sums::call;
+use crate::sums::{call, vectors};
 use crate::work::compute_long;
 
 impl From<Coincident> for Failure {
@@ -90,15 +90,6 @@ impl Distant {
     }
 }
 
-fn vectors(numbers: &[f64]) -> Vec<[f64; 3]> {
-    numbers.as_chunks::<3>().0.to_vec()
-}
-
-fn largest(vectors: &[[f64; 3]]) -> f64 {
-    let numbers = vectors.as_flattened().iter();
-    numbers.fold(0.0, |largest, x| largest.max(x.abs()))
-}
-
 fn pull_there(
     distant: &Distant,
     cotangents: &[[f64; 3]],
@@ -116,8 +107,8 @@ fn pull_there(
     };
     let found = distant.compute(task, is_double, vec![cotangents.as_flattened().to_vec()])?;
     Ok(Pulled {
-        accelerations: vectors(&found[0]),
-        positions: vectors(&found[1]),
+        accelerations: vectors(&found[0]).to_vec(),
+        positions: vectors(&found[1]).to_vec(),
         masses: found.get(2).map_or(vec![], |by| distant.by_masses(by)),
         softening: found.get(3).map_or(0.0, |by| by[0]),
     })
@@ -268,7 +259,9 @@ fn pull_path_there(
 ) -> Result<TrajectoryPulled, Failure> {
     let begun = vec![velocities, vec![dt]];
     let last = distant.compute(SumTask::Trajectory(trajectory), is_double, begun.clone())?;
-    let most = by_last.each_ref().map(|vectors| largest(vectors));
+    let most = by_last
+        .each_ref()
+        .map(|vectors| gradients::largest(vectors));
     let by_last = by_last.map(|vectors| vectors.into_flattened());
     let task = SumTask::TrajectoryPull {
         trajectory,
@@ -282,10 +275,10 @@ fn pull_path_there(
     let found = distant.compute(task, is_double, more)?;
     let most = most[0].max(most[1]);
     Ok(TrajectoryPulled {
-        positions: vectors(&found[0]),
+        positions: vectors(&found[0]).to_vec(),
         masses: distant.by_masses(&found[1]),
         softening: found[2][0],
-        velocities: vectors(&found[3]),
+        velocities: vectors(&found[3]).to_vec(),
         dt: found[4][0],
         growth: if most > 0.0 { found[5][0] / most } else { 1.0 },
     })

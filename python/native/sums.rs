@@ -37,7 +37,8 @@ pub(crate) trait Sum {
     fn task(asked: &[i64]) -> Result<SumTask, Failure>;
 }
 
-fn vectors(numbers: &[f64]) -> &[[f64; 3]] {
+/// Numbers as vectors.
+pub(crate) fn vectors(numbers: &[f64]) -> &[[f64; 3]] {
     numbers.as_chunks::<3>().0
 }
 
@@ -341,37 +342,31 @@ type Assigned = fn(&[i64]) -> Result<SumTask, Failure>;
 struct Named<'a> {
     name: &'a str,
     double: bool,
-    computed: Option<Computed>,
-    task: Option<Assigned>,
-}
-
-impl<'a> Named<'a> {
-    /// The sum of this name, with pairs in f64 or in f32.
-    fn find(name: &'a str, double: bool) -> Result<Self, Failure> {
-        let mut named = Named {
-            name,
-            double,
-            computed: None,
-            task: None,
-        };
-        visit_all(&mut named);
-        match named.computed {
-            Some(_) => Ok(named),
-            None => Err(Failure::of("name", format!("no sum {name}"))),
-        }
-    }
+    found: Option<(Computed, Assigned)>,
 }
 
 impl Visitor for Named<'_> {
     fn visit<S: Sum>(&mut self, name: &'static str) {
         if name == self.name {
-            self.task = Some(S::task);
-            self.computed = Some(match self.double {
+            let computed = match self.double {
                 true => of_systems::<S, f64>,
                 false => of_systems::<S, f32>,
-            });
+            };
+            self.found = Some((computed, S::task));
         }
     }
+}
+
+/// The sum of a name, with pairs in f64 or in f32: on the CPU, and on a device.
+fn named(name: &str, double: bool) -> Result<(Computed, Assigned), Failure> {
+    let mut named = Named {
+        name,
+        double,
+        found: None,
+    };
+    visit_all(&mut named);
+    let found = named.found;
+    found.ok_or_else(|| Failure::of("name", format!("no sum {name}")))
 }
 
 /// A call of a device.
@@ -414,9 +409,9 @@ pub(crate) fn sums<'py>(
         rounded,
         asked,
     };
-    let found = compute_long(py, move || match Named::find(&name, double)?.computed {
-        Some(compute) => compute(&arguments),
-        None => unreachable!("it was found"),
+    let found = compute_long(py, move || {
+        let (compute, _) = named(&name, double)?;
+        compute(&arguments)
     })?;
     let arrays = found
         .into_iter()
@@ -444,9 +439,7 @@ pub(crate) fn sums_in_place(
     stream: u64,
 ) -> PyResult<()> {
     let queue = || {
-        let Some(task) = Named::find(name, double)?.task else {
-            unreachable!("it was found");
-        };
+        let (_, task) = named(name, double)?;
         let call = call(task(&asked)?, double, rounded, shape);
         with_device(device, |sums| {
             // SAFETY: the caller in Python holds the arrays, of the lengths that the sum has, and names a stream of

@@ -3,7 +3,7 @@
 use super::{Entry, Work};
 use crate::abi::Params;
 use crate::interaction::gradients::{
-    Attraction, Depth, PULLED, PotentialPullback, PotentialTangent, Pullback, Tangent,
+    Attraction, Depth, PotentialPullback, PotentialTangent, Pullback, Tangent,
 };
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
@@ -37,10 +37,11 @@ pub enum SumStage {
     BySystem,
 }
 
+/// A kernel of a sum, by a schedule with its factors.
 macro_rules! sum {
     (
-        $symbol:expr, $real:ty, $name:ident, $formula:ty, $numbers:literal -> $components:expr, $closest:ty,
-        $lane:literal x $unroll:literal
+        $symbol:expr, $real:ty, $name:ident, $formula:ty, $closest:ty, once: $once:literal,
+        $schedule:ident [$($factor:expr),*], $lane:literal x $unroll:literal
     ) => {{
         type Chosen = Numerics<$real, Fused, Approximate, $closest>;
         type Word = <Float4<$real> as Layout>::Word;
@@ -49,36 +50,21 @@ macro_rules! sum {
             Float4<$real>,
             Work::PairSum {
                 name: SumName::$name,
-                once: false,
+                once: $once,
                 numerics: Chosen::POLICY,
                 unroll: $unroll,
                 lane: $lane,
             },
             (bodies: *const Word, more: *const Word, frames: *const f64, sums: *mut f64)
-                => pair_sums::sums::<
-                    Float4<$real>, Chosen, $formula, $numbers, { $components }, $lane, $unroll
-                >
-        )
-    }};
-    (
-        once $symbol:expr, $real:ty, $name:ident, $formula:ty, $numbers:literal -> $components:expr, $reactions:literal,
-        $closest:ty, $lane:literal x $steps:literal
-    ) => {{
-        type Chosen = Numerics<$real, Fused, Approximate, $closest>;
-        type Word = <Float4<$real> as Layout>::Word;
-        entry!(
-            $symbol,
-            Float4<$real>,
-            Work::PairSum {
-                name: SumName::$name,
-                once: true,
-                numerics: Chosen::POLICY,
-                unroll: $steps,
-                lane: $lane,
-            },
-            (bodies: *const Word, more: *const Word, frames: *const f64, sums: *mut f64)
-                => pair_sums::once::<
-                    Float4<$real>, Chosen, $formula, $numbers, { $components }, $reactions, $lane, $steps
+                => pair_sums::$schedule::<
+                    Float4<$real>,
+                    Chosen,
+                    $formula,
+                    { SumName::$name.numbers() as usize },
+                    { SumName::$name.components() as usize },
+                    $($factor,)*
+                    $lane,
+                    $unroll
                 >
         )
     }};
@@ -90,20 +76,20 @@ macro_rules! stage {
     };
 }
 
-/// A line each, in both precisions: the formula, numbers of a body and components, and the policy of the closest pairs.
-/// Then targets of a thread and the unroll factor for f32, and for f64. [`Unsoftened`] leaves bodies at the same place
-/// out. Derivatives do not: where there is none, the result is no number.
+/// A line each, in both precisions: the formula and the policy of the closest pairs, then targets of a thread and the
+/// unroll factor for f32, and for f64. [`Unsoftened`] leaves bodies at the same place out. Derivatives do not: where
+/// there is none, the result is no number.
 macro_rules! sums {
     ($(
-        $name:literal: $sum:ident, $formula:ty, $numbers:literal -> $components:expr, $closest:ty,
+        $name:literal: $sum:ident, $formula:ty, $closest:ty,
         $lane:literal x $unroll:literal, $lane64:literal x $unroll64:literal;
     )*) => {
         /// The sums over parts of the sources.
         pub const PAIR_SUMS: &[Entry] = &[$(
-            sum!(concat!("pair_sum_", $name, "_f32"), f32, $sum, $formula, $numbers -> $components, $closest,
-                $lane x $unroll),
-            sum!(concat!("pair_sum_", $name, "_f64"), f64, $sum, $formula, $numbers -> $components, $closest,
-                $lane64 x $unroll64),
+            sum!(concat!("pair_sum_", $name, "_f32"), f32, $sum, $formula, $closest, once: false,
+                sums [], $lane x $unroll),
+            sum!(concat!("pair_sum_", $name, "_f64"), f64, $sum, $formula, $closest, once: false,
+                sums [], $lane64 x $unroll64),
         )*];
 
         /// Frames for each of the sums.
@@ -116,36 +102,35 @@ macro_rules! sums {
 }
 
 sums! {
-    "force": Force, Attraction, 4 -> 3, Unsoftened, 2 x 8, 2 x 4;
-    "tangent": Tangent, Tangent, 8 -> 3, Softened, 2 x 4, 1 x 4;
-    "pull": Pull, Pullback<false, false>, 7 -> PULLED, Softened, 2 x 4, 1 x 4;
-    "pull_all": PullAll, Pullback<true, true>, 7 -> PULLED, Softened, 2 x 4, 1 x 4;
-    "potential": Potential, Depth, 4 -> 1, Unsoftened, 2 x 8, 2 x 4;
-    "potential_tangent": PotentialTangent, PotentialTangent, 8 -> 1, Softened, 2 x 4, 1 x 4;
-    "potential_pull": PotentialPull, PotentialPullback, 5 -> 5, Softened, 2 x 4, 1 x 4;
+    "force": Force, Attraction, Unsoftened, 2 x 8, 2 x 4;
+    "tangent": Tangent, Tangent, Softened, 2 x 4, 1 x 4;
+    "pull": Pull, Pullback<false, false>, Softened, 2 x 4, 1 x 4;
+    "pull_all": PullAll, Pullback<true, true>, Softened, 2 x 4, 1 x 4;
+    "potential": Potential, Depth, Unsoftened, 2 x 8, 2 x 4;
+    "potential_tangent": PotentialTangent, PotentialTangent, Softened, 2 x 4, 1 x 4;
+    "potential_pull": PotentialPull, PotentialPullback, Softened, 2 x 4, 1 x 4;
 }
 
-/// A line each, in both precisions: as above, with the sums of a source to which a pair adds, and targets of a thread
-/// against sources in the loop's body.
+/// As above, with targets of a thread against sources in the loop's body.
 macro_rules! once {
     ($(
-        $name:literal: $sum:ident, $formula:ty, $numbers:literal -> $components:expr, $reactions:literal, $closest:ty,
+        $name:literal: $sum:ident, $formula:ty, $closest:ty,
         $lane:literal x $steps:literal, $lane64:literal x $steps64:literal;
     )*) => {
         /// The sums that take each pair once.
         pub const PAIR_SUMS_ONCE: &[Entry] = &[$(
-            sum!(once concat!("pair_sum_once_", $name, "_f32"), f32, $sum, $formula, $numbers -> $components, $reactions,
-                $closest, $lane x $steps),
-            sum!(once concat!("pair_sum_once_", $name, "_f64"), f64, $sum, $formula, $numbers -> $components, $reactions,
-                $closest, $lane64 x $steps64),
+            sum!(concat!("pair_sum_once_", $name, "_f32"), f32, $sum, $formula, $closest, once: true,
+                once [{ SumName::$sum.reactions() as usize }], $lane x $steps),
+            sum!(concat!("pair_sum_once_", $name, "_f64"), f64, $sum, $formula, $closest, once: true,
+                once [{ SumName::$sum.reactions() as usize }], $lane64 x $steps64),
         )*];
     };
 }
 
 once! {
-    "force": Force, Attraction, 4 -> 3, 3, Unsoftened, 8 x 4, 4 x 4;
-    "pull": Pull, Pullback<false, false>, 7 -> PULLED, 6, Softened, 8 x 2, 4 x 2;
-    "pull_all": PullAll, Pullback<true, true>, 7 -> PULLED, 7, Softened, 8 x 2, 4 x 2;
+    "force": Force, Attraction, Unsoftened, 8 x 4, 4 x 4;
+    "pull": Pull, Pullback<false, false>, Softened, 8 x 2, 4 x 2;
+    "pull_all": PullAll, Pullback<true, true>, Softened, 8 x 2, 4 x 2;
 }
 
 macro_rules! stages {

@@ -236,6 +236,15 @@ impl SumTask {
     }
 }
 
+/// A part of a trajectory's step.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Kick,
+    Drift,
+    KickBack,
+    DriftBack,
+}
+
 /// The sum that gives accelerations and what is asked for.
 fn pull(asked: Asked) -> SumName {
     match asked.masses || asked.softening {
@@ -491,30 +500,35 @@ impl<D: Device> Room<D> {
     }
 
     /// Launches a part of a trajectory's step, for a share of the time step.
-    ///
-    /// # Safety
-    /// `buffers` are what the stage takes.
-    unsafe fn part(
-        &self,
-        device: &D,
-        stage: SumStage,
-        share: f64,
-        buffers: &[&D::Buffer],
-    ) -> Result<(), ForceError> {
+    fn part(&self, device: &D, part: Part, share: f64) -> Result<(), ForceError> {
+        let Self {
+            numbers,
+            velocities,
+            derivatives,
+            results,
+            scalars,
+            ..
+        } = self;
+        let (stage, buffers): (SumStage, &[&D::Buffer]) = match part {
+            Part::Kick => (SumStage::Kick, &[velocities, results, scalars]),
+            Part::Drift => (SumStage::Drift, &[numbers, velocities, scalars]),
+            Part::KickBack => (
+                SumStage::KickBack,
+                &[numbers, results, derivatives, scalars],
+            ),
+            Part::DriftBack => (
+                SumStage::DriftBack,
+                &[numbers, velocities, derivatives, scalars],
+            ),
+        };
         let params = Params {
             dt: share,
             ..self.params
         };
         let entry = plan::stage(stage, Precision::F64);
         let step = plan::elementwise(entry, params.stride, params, &device.limits())?;
-        // SAFETY: the caller's promise.
+        // SAFETY: these are the stage's buffers, with room for the bodies of the shape.
         unsafe { launch(device, step, buffers) }
-    }
-
-    fn kick(&self, device: &D, share: f64) -> Result<(), ForceError> {
-        let buffers = [&self.velocities, &self.results, &self.scalars];
-        // SAFETY: these are the stage's.
-        unsafe { self.part(device, SumStage::Kick, share, &buffers) }
     }
 
     /// Takes the bodies through a trajectory.
@@ -523,13 +537,9 @@ impl<D: Device> Room<D> {
             match stage {
                 Stage::Kick(share) => {
                     self.sum(device, SumName::Force)?;
-                    self.kick(device, share)?;
+                    self.part(device, Part::Kick, share)?;
                 }
-                Stage::Drift(share) => {
-                    let buffers = [&self.numbers, &self.velocities, &self.scalars];
-                    // SAFETY: these are the stage's.
-                    unsafe { self.part(device, SumStage::Drift, share, &buffers)? };
-                }
+                Stage::Drift(share) => self.part(device, Part::Drift, share)?,
             }
         }
         Ok(())
@@ -550,31 +560,11 @@ impl<D: Device> Room<D> {
             match stage {
                 Stage::Kick(share) => {
                     self.sum(device, pull(asked))?;
-                    let Self {
-                        numbers,
-                        results,
-                        derivatives,
-                        scalars,
-                        ..
-                    } = &*self;
-                    let buffers = [numbers, results, derivatives, scalars];
-                    // SAFETY: these are the stage's.
-                    unsafe { self.part(device, SumStage::KickBack, share, &buffers)? };
+                    self.part(device, Part::KickBack, share)?;
                     // The sweep rounds its accelerations as the force on the way there did.
-                    self.kick(device, -share)?;
+                    self.part(device, Part::Kick, -share)?;
                 }
-                Stage::Drift(share) => {
-                    let Self {
-                        numbers,
-                        velocities,
-                        derivatives,
-                        scalars,
-                        ..
-                    } = &*self;
-                    let buffers = [numbers, velocities, derivatives, scalars];
-                    // SAFETY: these are the stage's.
-                    unsafe { self.part(device, SumStage::DriftBack, share, &buffers)? };
-                }
+                Stage::Drift(share) => self.part(device, Part::DriftBack, share)?,
             }
         }
         match with_largest {

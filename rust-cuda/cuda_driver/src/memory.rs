@@ -311,16 +311,8 @@ impl DeviceMemory {
         bytes: usize,
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        const CALL: &str = "cuMemcpyDtoDAsync_v2";
-        let Some(target) = self.place(CALL, 0, bytes)? else {
-            return Ok(());
-        };
-        self.context.bind()?;
-        // SAFETY: the caller vouches for the source; the target lies within its allocation, which outlives queued
-        // work.
-        check(CALL, unsafe {
-            sys::cuMemcpyDtoDAsync_v2(target, address, bytes, stream.raw())
-        })
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_with(bytes, stream, |ours| (ours, address)) }
     }
 
     /// Queues a copy of the first of these bytes to another library's on the same GPU.
@@ -339,15 +331,31 @@ impl DeviceMemory {
         bytes: usize,
         stream: &Stream,
     ) -> Result<(), DriverError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_with(bytes, stream, |ours| (address, ours)) }
+    }
+
+    /// Queues a copy between the first of these bytes and another library's: `ends` gives target and source.
+    ///
+    /// # Safety
+    ///
+    /// As of [`copy_to_address`](Self::copy_to_address).
+    unsafe fn copy_with(
+        &self,
+        bytes: usize,
+        stream: &Stream,
+        ends: impl FnOnce(CUdeviceptr) -> (CUdeviceptr, CUdeviceptr),
+    ) -> Result<(), DriverError> {
         const CALL: &str = "cuMemcpyDtoDAsync_v2";
-        let Some(source) = self.place(CALL, 0, bytes)? else {
+        let Some(ours) = self.place(CALL, 0, bytes)? else {
             return Ok(());
         };
+        let (target, source) = ends(ours);
         self.context.bind()?;
-        // SAFETY: the caller vouches for the target; the source lies within its allocation, which outlives queued
-        // work.
+        // SAFETY: the caller vouches for the other library's bytes; ours lie within their allocation, which outlives
+        // queued work.
         check(CALL, unsafe {
-            sys::cuMemcpyDtoDAsync_v2(address, source, bytes, stream.raw())
+            sys::cuMemcpyDtoDAsync_v2(target, source, bytes, stream.raw())
         })
     }
 

@@ -14,7 +14,7 @@ use gpu_kernels::interaction::gradients::{
 };
 
 use self::sums::{Table, Way, sums_of};
-pub use self::trajectory::{Irreversible, Trajectory, TrajectoryPulled};
+pub use self::trajectory::{Irreversible, Trajectory, TrajectoryPulled, largest};
 use super::kernel::{Distance, LANES};
 use super::{Choices, Packed};
 use crate::bodies::Bodies;

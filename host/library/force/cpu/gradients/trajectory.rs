@@ -194,7 +194,8 @@ fn dot(one: &[[f64; 3]], other: &[[f64; 3]]) -> f64 {
     pairs.map(|(a, b)| a * b).sum()
 }
 
-fn largest(vectors: &[[f64; 3]]) -> f64 {
+/// The largest size of a component, 0 if there is none.
+pub fn largest(vectors: &[[f64; 3]]) -> f64 {
     let numbers = vectors.as_flattened().iter();
     numbers.fold(0.0, |largest, x| largest.max(x.abs()))
 }

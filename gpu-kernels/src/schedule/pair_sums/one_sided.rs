@@ -16,12 +16,13 @@ pub const TILE: u32 = 128;
 /// Sums over a part of the sources, of each body over all others of its system.
 ///
 /// # Formula
-/// [`PairSum::add`] of `F`, in the precision of `A` within each tile, and in f64 over the tiles. A body adds nothing to its sum.
+/// [`PairSum::add`] of `F`, in the precision of `A` within each tile, and in f64 over the tiles. A body adds nothing to
+/// its sum.
 ///
 /// # Arguments
-/// `bodies` and `more`: rows of layout `L` as [`pack`] leaves them, read; `more` if `N` > 4. `frames`: as [`frames`]
-/// leaves them, read. `sums`: `S` planes of `params.stride` bodies for each of `params.partials` parts, written. A system
-/// has `params.n` bodies.
+/// `bodies` and `more`: rows of layout `L` as [`pack`](super::pack) leaves them, read; `more` if `N` > 4. `frames`: as
+/// [`frames`](super::frames) leaves them, read. `sums`: `S` planes of `params.stride` bodies for each of
+/// `params.partials` parts, written. A system has `params.n` bodies.
 ///
 /// # Thread mapping
 /// The grid's first axis has the blocks of targets, system after system, the second the parts of the sources. A thread has

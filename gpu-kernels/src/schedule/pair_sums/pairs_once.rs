@@ -17,12 +17,13 @@ use cuda_std::{GpuFloat, global, opaque, thread, warp};
 /// Sums of a pair of tiles, each pair of bodies once.
 ///
 /// # Formula
-/// [`MutualSum::add_pair`] of `F` for each pair of a body of one tile and a body of another, and [`PairSum::add`] within a
-/// tile: in the precision of `A` over the sources of a chunk, or over the targets of a warp, and in f64 beyond.
+/// [`MutualSum::add_pair`] of `F` for each pair of a body of one tile and a body of another, and
+/// [`PairSum::add`](crate::interaction::gradients::PairSum::add) within a tile: in the precision of `A` over the sources
+/// of a chunk, or over the targets of a warp, and in f64 beyond.
 ///
 /// # Arguments
-/// As of [`sums`], but `sums` has `S` planes for each of `params.partials` tiles: plane set k of a body is its sum over
-/// tile k. The tiles have `params.tiling.side` bodies.
+/// As of [`sums`](super::sums), but `sums` has `S` planes for each of `params.partials` tiles: plane set k of a body is
+/// its sum over tile k. The tiles have `params.tiling.side` bodies.
 ///
 /// # Thread mapping
 /// The grid's first axis has the [pairs of tiles](TilePair::of_row), the second the systems. A block takes one tile's

@@ -118,8 +118,9 @@ const COTANGENT: u32 = 4;
 /// time step `s λ·a`. h is the share s = `params.dt` of the system's time step.
 ///
 /// # Arguments
-/// `planes`: of which numbers 4 to 6 are λ, read. `results`: [`RESULTS`] planes of [`SumName::PullAll`], read.
-/// `derivatives`: [`DERIVATIVES`] planes, read and written. `scalars`: planes of [`Scalar`]s, read.
+/// `planes`: of which numbers 4 to 6 are λ, read. `results`: [`RESULTS`](super::RESULTS) planes of
+/// [`SumName::PullAll`](super::SumName::PullAll), read.
+/// `derivatives`: [`DERIVATIVES`](super::DERIVATIVES) planes, read and written. `scalars`: planes of [`Scalar`]s, read.
 ///
 /// # Thread mapping
 /// As [`kick`].
@@ -169,7 +170,8 @@ pub unsafe fn kick_back(
 ///
 /// # Arguments
 /// `planes`: of which the first three are positions and numbers 4 to 6 ∂L/∂v, read and written. `velocities`: three
-/// planes, read. `derivatives`: [`DERIVATIVES`] planes, read and written. `scalars`: planes of [`Scalar`]s, read.
+/// planes, read. `derivatives`: [`DERIVATIVES`](super::DERIVATIVES) planes, read and written. `scalars`: planes of
+/// [`Scalar`]s, read.
 ///
 /// # Thread mapping
 /// As [`kick`].
@@ -221,7 +223,7 @@ pub unsafe fn drift_back(
 /// A block of [`WIDE`] threads for each system.
 ///
 /// # Shared memory
-/// [`BY_SYSTEM_BYTES`].
+/// [`BY_SYSTEM_BYTES`](super::BY_SYSTEM_BYTES).
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.

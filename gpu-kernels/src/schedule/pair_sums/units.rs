@@ -55,9 +55,9 @@ fn unit_of(x: f64) -> f64 {
 /// Units of each system, in which its numbers are around 1, and the units of a sum's components.
 ///
 /// # Formula
-/// The origin is the middle of the bodies' box. Units are powers of two: above the largest distance from it along an axis or ε, above
-/// the largest mass, and above the largest number of the vector or rate. A component's unit is a product of their
-/// powers.
+/// The origin is the middle of the bodies' box. Units are powers of two: above the largest distance from it along an
+/// axis or ε, above the largest mass, and above the largest number of the vector or rate. A component's unit is a
+/// product of their powers.
 ///
 /// # Arguments
 /// `planes`: [`NUMBERS`] planes of `params.stride` bodies, of which the sum's first ones are read. `scalars`: planes of

@@ -428,7 +428,7 @@ fn a_simulation_changes_on_a_gpu() {
         bool,
         f64,
     );
-    let kinds: [Kind; 5] = [
+    let kinds: [Kind; 6] = [
         (
             "leapfrog",
             |b| b.softening(0.02).dt(1.0 / 256.0),
@@ -462,6 +462,16 @@ fn a_simulation_changes_on_a_gpu() {
             "groups",
             |b| {
                 in_blocks(b, Integrator::Hermite4)
+                    .softening(0.0)
+                    .groups(true)
+            },
+            false,
+            2e-6,
+        ),
+        (
+            "groups at sixth order",
+            |b| {
+                in_blocks(b, Integrator::Hermite6)
                     .softening(0.0)
                     .groups(true)
             },

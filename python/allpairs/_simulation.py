@@ -108,7 +108,7 @@ class Simulation(Named):
         See `Integrator`. For an integrator that is given by name, or not given.
     groups : bool, optional
         True to follow close pairs and multiples apart, as one body each for the steps of all others
-        (regularisation). With hermite4, `block` and a `softening` of 0, on the CPU or one GPU. If not given,
+        (regularisation). With `block` and a `softening` of 0, on the CPU or one GPU. If not given,
         they are followed wherever that can be done and there are at least 16 bodies.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.

@@ -15,6 +15,7 @@ use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, SPAN, Scheme, TOO_FINE, level_of};
 
 use super::groups;
+use super::hermite_order::Order;
 use super::host_state::{Beginning, Kept};
 use super::in_memory::InMemory;
 use crate::backend::{
@@ -145,9 +146,9 @@ fn steps_of<B: InMemory>(
     if has_groups {
         return groups::advance(backend, span, eta, way);
     }
-    match backend.state().is_sixth() {
-        true => advance::<B::Sixth>(backend, span, eta, way),
-        false => advance::<B::Fourth>(backend, span, eta, way),
+    match backend.state().order() {
+        Order::Sixth => advance::<B::Sixth>(backend, span, eta, way),
+        Order::Fourth => advance::<B::Fourth>(backend, span, eta, way),
     }
 }
 
@@ -351,11 +352,7 @@ fn advance<S: Scheme>(
             let [a, j, s] = force.derivatives;
             state.set_phase(i, x, v);
             state.keep_step(i, [begun[i], now], [x, v]);
-            state.beginnings[i] = Beginning { x, v, a, j, s, c };
-            (state.accelerations[i], state.jerks[i]) = (a, j);
-            if S::SNAP {
-                state.higher[i] = [s, c];
-            }
+            state.begin_at(i, Beginning { x, v, a, j, s, c });
             state.own_steps[i] = guarded(allowed, force.approach).min(2.0 * dt);
             begun[i] = now;
             levels[i] = next_level(levels[i], level(state.own_steps[i], span, i)?, now);

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::cpu::ELEMENTWISE;
 use super::groups;
+use super::hermite_order::Order;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
 use crate::backend::{ForceError, HighestDerivative, Targets};
@@ -75,27 +76,27 @@ impl HostState {
 /// Begins a step and predicts its end.
 pub(super) fn predict<B: InMemory>(backend: &mut B, dt: f64) {
     let state = backend.state_mut();
-    match state.is_sixth() {
-        true => state.begin_step::<B::Sixth>(dt),
-        false => state.begin_step::<B::Fourth>(dt),
+    match state.order() {
+        Order::Sixth => state.begin_step::<B::Sixth>(dt),
+        Order::Fourth => state.begin_step::<B::Fourth>(dt),
     }
 }
 
 /// Corrects the end of a step.
 pub(super) fn correct<B: InMemory>(backend: &mut B, dt: f64) {
     let state = backend.state_mut();
-    match state.is_sixth() {
-        true => state.correct::<B::Sixth>(dt),
-        false => state.correct::<B::Fourth>(dt),
+    match state.order() {
+        Order::Sixth => state.correct::<B::Sixth>(dt),
+        Order::Fourth => state.correct::<B::Fourth>(dt),
     }
 }
 
 /// Steps that accuracy `eta` allows each body after a step of `dt`.
 pub(super) fn next_steps<B: InMemory>(backend: &B, eta: f64, dt: f64) -> Vec<f64> {
     let state = backend.state();
-    match state.is_sixth() {
-        true => state.next_steps::<B::Sixth>(eta, dt),
-        false => state.next_steps::<B::Fourth>(eta, dt),
+    match state.order() {
+        Order::Sixth => state.next_steps::<B::Sixth>(eta, dt),
+        Order::Fourth => state.next_steps::<B::Fourth>(eta, dt),
     }
 }
 
@@ -110,15 +111,16 @@ pub(super) fn evaluate(
     let vectors = |k: usize| forces.iter().map(move |force| force.derivatives[k]);
     state.accelerations = vectors(0).collect();
     state.jerks = vectors(1).collect();
-    if highest != HighestDerivative::Snap {
-        state.higher.clear();
-        return groups::correct_for_members(backend);
+    match highest {
+        HighestDerivative::Snap => {
+            state.higher.resize(forces.len(), Default::default());
+            for ([snap, _], new) in state.higher.iter_mut().zip(vectors(2)) {
+                *snap = new;
+            }
+        }
+        _ => state.higher.clear(),
     }
-    state.higher.resize(forces.len(), Default::default());
-    for ([snap, _], new) in state.higher.iter_mut().zip(vectors(2)) {
-        *snap = new;
-    }
-    Ok(())
+    groups::correct_for_members(backend)
 }
 
 /// See [`Backend::first_step`](crate::backend::Backend::first_step).
@@ -128,10 +130,7 @@ pub(super) fn first_step(
     longest: f64,
 ) -> Result<f64, ForceError> {
     let start = backend.state().clone();
-    let highest = match start.is_sixth() {
-        true => HighestDerivative::Snap,
-        false => HighestDerivative::Jerk,
-    };
+    let highest = start.order().highest();
     agreed_step(longest, |dt| {
         predict(backend, dt);
         evaluate(backend, highest)?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::hermite_order::Order;
 use crate::backend::{Column, ForceError, Neighbours, SavedState, Sphere};
 use crate::bodies::Bodies;
 use crate::encounters::{Paths, StepOfBody};
@@ -76,9 +77,36 @@ impl HostState {
         self.external.set_time(self.external.time() + dt);
     }
 
-    /// Returns whether steps are of sixth order.
-    pub(super) fn is_sixth(&self) -> bool {
-        !self.higher.is_empty()
+    /// Order of the steps.
+    pub(super) const fn order(&self) -> Order {
+        match self.higher.is_empty() {
+            true => Order::Fourth,
+            false => Order::Sixth,
+        }
+    }
+
+    /// Begins a step of a body in a span, from the state and the forces that are given.
+    pub(super) fn begin_at(&mut self, body: usize, beginning: Beginning) {
+        let Beginning { a, j, s, c, .. } = beginning;
+        (self.accelerations[body], self.jerks[body]) = (a, j);
+        if let Some(higher) = self.higher.get_mut(body) {
+            *higher = [s, c];
+        }
+        self.beginnings[body] = beginning;
+    }
+
+    /// Has other forces on a body where its step begins.
+    pub(super) fn begin_with(&mut self, body: usize, [a, j, s]: [[f64; 3]; 3]) {
+        let beginning = self.beginnings[body];
+        self.begin_at(
+            body,
+            Beginning {
+                a,
+                j,
+                s,
+                ..beginning
+            },
+        );
     }
 
     /// Keeps a block time step of a body, from one tick of the span to another and to a position and velocity,

@@ -1,11 +1,12 @@
 //! Backends whose bodies lie in host memory: what they do alike, which is all but the forces.
 
 use bytemuck::{Pod, Zeroable};
-use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
+use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme, Sixth};
 use rayon::prelude::*;
 
 use super::block_steps::Way;
 use super::hermite;
+use super::hermite_order::Order;
 use super::host_state::HostState;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, ForceError, HighestDerivative, Operation, SavedState, Targets,
@@ -179,13 +180,15 @@ pub(super) trait InMemory: Send {
         Ok(forces)
     }
 
-    /// Predicts live slots in a block step of fourth order with groups, by the times since their steps began. Returns
-    /// whether they are in the state: another place than host memory may have them.
+    /// Predicts live slots in a block step with groups, by the times since their steps began. Returns whether they are
+    /// in the state: another place than host memory may have them.
     fn predict_in_block(&mut self, live: &[usize], since: &(dyn Fn(usize) -> f64 + Sync)) -> bool {
         let state = self.state_mut();
-        match live.len() == state.bodies.len() {
-            true => state.predict::<Fourth>(since),
-            false => state.predict_some::<Fourth>(live, since),
+        match (state.order(), live.len() == state.bodies.len()) {
+            (Order::Fourth, true) => state.predict::<Fourth>(since),
+            (Order::Fourth, false) => state.predict_some::<Fourth>(live, since),
+            (Order::Sixth, true) => state.predict::<Sixth>(since),
+            (Order::Sixth, false) => state.predict_some::<Sixth>(live, since),
         }
         true
     }
@@ -201,10 +204,14 @@ pub(super) trait InMemory: Send {
         Ok(())
     }
 
-    /// Accelerations and jerks of slots by pairs, in a block step of fourth order with groups, where all bodies are
-    /// predicted. [`begin_forces`](Self::begin_forces) had the same slots.
+    /// Forces on slots by pairs, in a block step with groups, where all bodies are predicted.
+    /// [`begin_forces`](Self::begin_forces) had the same slots.
     fn end_forces(&mut self, frame: &Frame, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
-        self.pair_forces(frame, Targets::Active(slots), HighestDerivative::Jerk)
+        self.pair_forces(
+            frame,
+            Targets::Active(slots),
+            self.state().order().highest(),
+        )
     }
 
     /// `−G Σ_{i<j} m_i m_j / d` of the current positions.

@@ -9,6 +9,7 @@ pub mod device;
 pub mod emulated;
 pub(crate) mod groups;
 mod hermite;
+mod hermite_order;
 mod host_state;
 mod in_memory;
 pub mod in_place;

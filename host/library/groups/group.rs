@@ -34,6 +34,8 @@ const CROWDED_AT_LEAST: f64 = 1.2;
 const CROWDED_BEFORE: f64 = 5.0;
 /// Present distance of the members, in the place of the size, where that is less.
 const PRESENT: f64 = 1.5;
+/// Squared distance, in sizes of a multiple, within which two members are a tight pair.
+const TIGHT: f64 = 0.04;
 /// Steps of bodies that meet members one by one, in periods.
 const STEPS_OF_A_PERIOD: f64 = 8.0;
 
@@ -241,30 +243,43 @@ impl Group {
             Inner::Multiple(_) => {
                 let mut few = self.few();
                 let since = time - self.time();
-                let now = few;
-                let limit = 0.04 * self.size * self.size;
-                for i in 0..now.count {
-                    let mut nearest = (limit, None);
-                    for k in (0..now.count).filter(|&k| k != i) {
-                        let d = difference(now.x[k], now.x[i]);
-                        if dot(d, d) < nearest.0 {
-                            nearest = (dot(d, d), Some(k));
-                        }
-                    }
-                    let w = match nearest.1 {
-                        None => now.v[i],
-                        Some(k) => {
-                            let (mi, mk) = (now.gm[i], now.gm[k]);
-                            let momentum = add_scaled(scale(mi, now.v[i]), mk, now.v[k]);
-                            scale(1.0 / (mi + mk), momentum)
-                        }
-                    };
-                    few.x[i] = add_scaled(now.x[i], since, w);
+                let velocities = self.of_tight_pairs(&few, &few.v);
+                for (x, w) in few.x.iter_mut().zip(velocities) {
+                    *x = add_scaled(*x, since, w);
                 }
                 return few;
             }
         };
         self.members_of_pair(&pair.slowed_at(time, self.slowdown))
+    }
+
+    /// Vectors of members, such as velocities, of which the two of a tight pair among several have their mean: others
+    /// do not follow its orbit.
+    pub(crate) fn of_tight_pairs(
+        &self,
+        few: &Few,
+        vectors: &[Vector; CAPACITY],
+    ) -> [Vector; CAPACITY] {
+        let mut means = *vectors;
+        if self.pair().is_some() {
+            return means;
+        }
+        let limit = TIGHT * self.size * self.size;
+        for (i, mean) in means.iter_mut().enumerate().take(few.count) {
+            let mut nearest = (limit, None);
+            for k in (0..few.count).filter(|&k| k != i) {
+                let d = difference(few.x[k], few.x[i]);
+                if dot(d, d) < nearest.0 {
+                    nearest = (dot(d, d), Some(k));
+                }
+            }
+            if let Some(k) = nearest.1 {
+                let (mi, mk) = (few.gm[i], few.gm[k]);
+                let sum = add_scaled(scale(mi, vectors[i]), mk, vectors[k]);
+                *mean = scale(1.0 / (mi + mk), sum);
+            }
+        }
+        means
     }
 
     /// Inner energy times G.

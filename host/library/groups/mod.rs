@@ -2,7 +2,7 @@
 //!
 //! A *group* is a pair or a multiple whose members move under regularised equations. For all others it is one body
 //! at its centre of mass, but for the few that are near: its *partners*. Formulas and radii were measured for
-//! fourth order (Kustaanheimo & Stiefel 1965; Mikkola & Aarseth 1993; Mikkola & Tanikawa 1999).
+//! fourth order, and serve sixth order too (Kustaanheimo & Stiefel 1965; Mikkola & Aarseth 1993; Mikkola & Tanikawa 1999).
 //!
 //! No backend is used here. Groups are coupled to block steps in `force/groups/`.
 

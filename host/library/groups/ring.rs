@@ -4,6 +4,8 @@
 //! ring at rest. Its field has no frequencies of the orbit: steps that feel it need not resolve them.
 //! The quadrupole is for any masses; the octupole vanishes if both members have the same mass.
 
+use std::ops::{Add, Mul};
+
 use super::ks::{Pair, reduced_mass};
 use super::vector::{Vector, add_scaled, dot, scale};
 
@@ -18,6 +20,45 @@ pub(crate) struct Ring {
     eccentricity: Vector,
     /// Unit vector across the orbit.
     normal: Vector,
+}
+
+/// A number that changes with time: its value and two derivatives.
+#[derive(Clone, Copy)]
+struct Series([f64; 3]);
+
+impl Series {
+    /// A power of a number that is not 0.
+    fn power(self, exponent: f64) -> Self {
+        let Self([x, first, second]) = self;
+        let (value, rate) = (x.powf(exponent), first / x);
+        let bend = second / x + (exponent - 1.0) * rate * rate;
+        Self([value, exponent * value * rate, exponent * value * bend])
+    }
+}
+
+impl Add for Series {
+    type Output = Self;
+
+    fn add(self, Self(other): Self) -> Self {
+        Self([0, 1, 2].map(|k| self.0[k] + other[k]))
+    }
+}
+
+impl Mul<f64> for Series {
+    type Output = Self;
+
+    fn mul(self, factor: f64) -> Self {
+        Self(self.0.map(|x| factor * x))
+    }
+}
+
+impl Mul for Series {
+    type Output = Self;
+
+    fn mul(self, Self([y, y1, y2]): Self) -> Self {
+        let Self([x, x1, x2]) = self;
+        Self([x * y, x1 * y + x * y1, x2 * y + 2.0 * x1 * y1 + x * y2])
+    }
 }
 
 /// Terms of the octupole at a place: W = k D⁻⁷ E S, with E = e⃗ · D, S = A E² + B Z² + C D².
@@ -166,6 +207,34 @@ impl Ring {
             return (acceleration, jerk);
         }
         self.add_octupole(d, u, seventh, (acceleration, jerk))
+    }
+
+    /// Second derivative of the acceleration, for a body at `d` that moves at `u` = dd/dt with `w` = du/dt.
+    pub(crate) fn snap(&self, [d, u, w]: [Vector; 3]) -> Vector {
+        let place = [0, 1, 2].map(|k| Series([d[k], u[k], w[k]]));
+        let along = |v: Vector| place[0] * v[0] + place[1] * v[1] + place[2] * v[2];
+        let product = |of: [Series; 3]| place[0] * of[0] + place[1] * of[1] + place[2] * of[2];
+        let qd = [0, 1, 2].map(|k| {
+            let mut axis = [0.0; 3];
+            axis[k] = 1.0;
+            along(self.times(axis)) // a row of Q
+        });
+        let (q, square) = (product(qd), product(place));
+        let (fifth, seventh) = (square.power(-2.5), square.power(-3.5));
+        let radial = fifth * (1.5 * self.trace()) + q * seventh * -7.5;
+        let mut all = [0, 1, 2].map(|k| fifth * qd[k] * 3.0 + radial * place[k]);
+        if self.octupole != 0.0 {
+            let Octupole { across, square: of } = self.octupole();
+            let (e, z) = (along(self.eccentricity), along(self.normal));
+            let s = e * e * ALONG + z * z * across + square * of;
+            let (f, g) = (s + e * e * (2.0 * ALONG), e * z * (2.0 * across));
+            let h = e * (2.0 * of) + e * s * square.power(-1.0) * -7.0;
+            for (k, sum) in all.iter_mut().enumerate() {
+                let slope = f * self.eccentricity[k] + g * self.normal[k] + h * place[k];
+                *sum = *sum + seventh * slope * -self.octupole;
+            }
+        }
+        all.map(|Series([_, _, second])| second)
     }
 
     /// Adds −∇W of the octupole and its derivative.

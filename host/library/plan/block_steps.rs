@@ -59,7 +59,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug)]
 pub struct BlockKernels {
     /// Order of the Hermite scheme.
-    order: u32,
+    pub order: u32,
     /// Forces on active bodies.
     pub force: (&'static Entry, Launch),
     /// Bodies and targets that the host tells before the forces, if it takes the steps.

@@ -32,9 +32,6 @@ pub enum GroupsFault {
     /// All bodies take the same step.
     #[error("{}", Setting::BlockSteps)]
     SharedSteps,
-    /// Another integrator.
-    #[error("{}", Setting::Integrator.with("hermite4"))]
-    Integrator,
     /// The force is softened.
     #[error("{}", Setting::Softening.with(0))]
     Softening,
@@ -78,6 +75,8 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
+    /// True if the integrator is given.
+    has_integrator: bool,
     /// Reason for the integrator of block time steps that were asked for without it, if there is a special one.
     pub(super) why: Option<&'static str>,
     /// Kind of bodies that are not softened, which decides on the steps of few.
@@ -155,6 +154,7 @@ impl RunSpec {
             are_stars,
             fault,
             suit,
+            has_integrator: self.integrator.is_some(),
             why,
             kind: self.kind(bodies, physics),
         }
@@ -252,7 +252,7 @@ impl RunSpec {
         selection: &Selection,
         digits: Option<DigitsName>,
     ) -> Result<Decision, BuildError> {
-        let fault = self.groups_fault(pairs, integrator, selection, digits);
+        let fault = self.groups_fault(pairs, selection, digits);
         if let (Some(true), Some(fault)) = (self.groups, fault) {
             return Err(fault.into());
         }
@@ -264,7 +264,10 @@ impl RunSpec {
         }
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
+        // `hermite6` is chosen where pairs are not worth what they cost.
+        let is_left = integrator == Integrator::Hermite6 && !pairs.has_integrator;
         let pays = bodies.len() >= CLUSTER
+            && !is_left
             && (selection.place == Place::Cpu
                 || pairs.count > 0
                 || pairs.has_heavy
@@ -303,7 +306,6 @@ impl RunSpec {
     fn groups_fault(
         &self,
         pairs: &Pairs,
-        integrator: Integrator,
         selection: &Selection,
         digits: Option<DigitsName>,
     ) -> Option<GroupsFault> {
@@ -313,14 +315,11 @@ impl RunSpec {
             _ => false,
         };
         let shared = self.stepping != Some(TimeSteps::Blocks) || self.has_scheme;
-        let of_steps = [
-            (shared, GroupsFault::SharedSteps),
-            (integrator != Integrator::Hermite4, GroupsFault::Integrator),
-        ];
         let few_digits = self.neighbours.is_some()
             && selection.place != Place::Cpu
             && digits != Some(DigitsName::Double);
-        first(of_steps).or(pairs.fault).or(first([
+        let of_steps = shared.then_some(GroupsFault::SharedSteps);
+        of_steps.or(pairs.fault).or(first([
             (!can_compute, GroupsFault::Device),
             (few_digits, GroupsFault::Neighbours),
         ]))

@@ -183,7 +183,7 @@ impl RunSpec {
         spec.fields.check()?;
         spec.check_pace()?;
 
-        let follows_pairs = pairs.suit && integrator == Integrator::Hermite4;
+        let follows_pairs = pairs.suit && spec.stepping == Some(TimeSteps::Blocks);
         let request = Request {
             several_gpus: !follows_pairs,
             ..spec.request(bodies, &physics, integrator, kernel)
@@ -385,9 +385,7 @@ impl RunSpec {
             };
             let allowed =
                 self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
-            let follows_pairs =
-                pairs.suit && matches!(given.integrator, None | Some(Integrator::Hermite4));
-            let (settings, why) = match follows_pairs {
+            let (settings, why) = match pairs.suit {
                 true => (
                     given.with_groups(),
                     "as suits pairs that are followed apart",

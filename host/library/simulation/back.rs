@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_way_back_leads_to_the_beginning() {
-        let kinds: [Kind; 6] = [
+        let kinds: [Kind; 7] = [
             ("shared", hermite, Cpu, 1e-7),
             ("blocks", |b| hermite(b).block_steps(), Cpu, 1e-7),
             (
@@ -138,6 +138,15 @@ mod tests {
             (
                 "groups",
                 |b| hermite(b).block_steps().groups(true),
+                Cpu,
+                1e-6,
+            ),
+            (
+                "groups at sixth order",
+                |b| {
+                    let sixth = hermite(b).integrator(Integrator::Hermite6).eta(0.1);
+                    sixth.block_steps().groups(true)
+                },
                 Cpu,
                 1e-6,
             ),

@@ -205,7 +205,7 @@ impl SimulationBuilder {
     }
 
     /// Follows pairs and multiples apart in block time steps, or does not. Where not given, they are followed
-    /// wherever that can be done: by Hermite's fourth order without softening, in f64 on the CPU.
+    /// wherever that can be done: by Hermite's schemes without softening, in f64 on the CPU.
     ///
     /// ```
     /// use allpairs::selection::DeviceChoice;

@@ -291,6 +291,30 @@ fn block_steps_of_stars_follow_pairs_where_it_pays() {
     }
 }
 
+/// Sixth order too follows pairs, with its own η, if it is named.
+#[test]
+fn sixth_order_that_is_named_follows_pairs() {
+    let pairs = |builder: SimulationBuilder, groups: bool, eta: &str| {
+        let run = builder.resolve().expect("sound");
+        assert_eq!(run.spec.groups, Some(groups));
+        let chosen = run.choice(Setting::Eta).map(|choice| &choice.value[..]);
+        assert_eq!((run.integrator, chosen), (Integrator::Hermite6, Some(eta)));
+    };
+    let stars = |n| Simulation::builder(plummer(n, 1).expect("in range"));
+    let stars = |n| {
+        stars(n)
+            .softening(0.0)
+            .block_steps()
+            .device(DeviceChoice::Cpu)
+    };
+    let sixth = |bodies: SimulationBuilder| bodies.integrator(Integrator::Hermite6);
+    pairs(sixth(stars(100)), true, "0.36");
+    pairs(sixth(stars(100)).groups(false), false, "0.36");
+    pairs(sixth(stars(100)).softening(1e-3), false, "0.36");
+    pairs(sixth(stars(15)), false, "0.36");
+    pairs(stars(15).groups(true), true, "0.36");
+}
+
 /// In heavier bodies, which sink, pairs form sooner.
 #[test]
 fn pairs_of_heavy_bodies_are_followed_sooner() {

@@ -16,8 +16,11 @@ const TOO_MANY: usize = 1 << 20;
 /// η in a neighbour scheme.
 const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 
-/// η where pairs and multiples are followed apart.
+/// η of fourth order where pairs and multiples are followed apart.
 const ETA_WITH_GROUPS: f64 = 0.01;
+
+/// η of sixth order.
+const ETA_OF_SIXTH: f64 = 0.36;
 
 /// Bodies from which on a neighbour scheme is chosen next to groups, on a CPU.
 const MANY_WITH_GROUPS: usize = 4096;
@@ -37,13 +40,18 @@ pub struct BlockSettings {
 }
 
 impl BlockSettings {
-    /// These settings, with `hermite4`, and η = 0.01 if it was left out: clusters of 256 to 16 384 stars with
+    /// These settings, with `hermite4` and η = 0.01 if they were left out: clusters of 256 to 16 384 stars with
     /// binaries that are followed apart then lose 10⁻⁸ to 10⁻⁶ of their energy in a time unit.
     #[must_use]
     pub fn with_groups(self) -> Self {
+        let integrator = self.integrator.unwrap_or(Integrator::Hermite4);
+        let eta = self.eta.unwrap_or(match integrator {
+            Integrator::Hermite6 => ETA_OF_SIXTH,
+            _ => ETA_WITH_GROUPS,
+        });
         Self {
-            integrator: Some(Integrator::Hermite4),
-            eta: self.eta.or(Some(ETA_WITH_GROUPS)),
+            integrator: Some(integrator),
+            eta: Some(eta),
             ..self
         }
     }
@@ -76,7 +84,7 @@ impl BlockSettings {
         });
         let eta = self.eta.unwrap_or(match (integrator, neighbours) {
             (_, Some(_)) => ETA_WITH_NEIGHBOURS,
-            (Integrator::Hermite6, None) => 0.36,
+            (Integrator::Hermite6, None) => ETA_OF_SIXTH,
             (_, None) => 0.02,
         });
         Self {

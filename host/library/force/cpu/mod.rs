@@ -33,6 +33,7 @@ use self::kernel::{BLOCK, Distance, Group, LANES, Potential, Pull, Source};
 use self::test_particles::Kinds;
 use super::block_steps::Way;
 use super::groups;
+use super::hermite_order::Order;
 use super::host_state::HostState;
 use super::in_memory::{Forces, InMemory};
 use crate::backend::{BlockCounts, ForceError, HighestDerivative, Neighbours, Operation, Targets};
@@ -225,9 +226,10 @@ impl<R: Lane> InMemory for Cpu<R> {
         eta: f64,
         way: Way<'_, '_>,
     ) -> Result<Option<BlockCounts>, ForceError> {
-        assert!(
-            !self.state.is_sixth(),
-            "neighbour schemes are of fourth order"
+        assert_eq!(
+            self.state.order(),
+            Order::Fourth,
+            "of which neighbour schemes are"
         );
         neighbour_scheme::advance(self, neighbours, (span, eta), way)
     }

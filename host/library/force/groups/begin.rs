@@ -48,7 +48,7 @@ fn pair_up(state: &mut HostState, groups: &mut Groups, [one, other]: [usize; 2])
     }
 }
 
-/// Corrects the accelerations and jerks of all bodies, computed for centres of mass, for members.
+/// Corrects the accelerations of all bodies and their derivatives, computed for centres of mass, for members.
 pub(in crate::force) fn correct_for_members(backend: &mut dyn InMemory) -> Result<(), ForceError> {
     let Some(groups) = backend.state_mut().groups.take() else {
         return Ok(());
@@ -72,9 +72,7 @@ impl Course<'_> {
         let live = self.live.clone();
         let forces = self.forces(&live)?;
         for (&i, force) in live.iter().zip(&forces) {
-            let [a, j, _] = force.derivatives;
-            let state = self.backend.state_mut();
-            (state.accelerations[i], state.jerks[i]) = (a, j);
+            self.backend.state_mut().begin_with(i, force.derivatives);
         }
         self.show_free_slots();
         Ok(())

@@ -1,16 +1,19 @@
 //! Corrections of forces for members: what they do beyond the centres of mass.
 
+use gpu_kernels::schedule::block_steps::Moving;
+
 use super::Course;
 use crate::backend::ForceError;
+use crate::force::hermite_order::Order;
 use crate::force::in_memory::Forces;
-use crate::groups::{Few, Group, Partner, Vector, Zone};
+use crate::groups::{CAPACITY, Few, Group, Partner, Vector, Zone};
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Correction {
-    a: Vector,
-    j: Vector,
+    /// Of the acceleration, the jerk and, at sixth order, the snap.
+    pub(super) derivatives: [Vector; 3],
     /// Fastest approach of members, as in [`Forces::approach`].
     pub(super) approach: f64,
     /// Longest step that a slot may take that meets members one by one.
@@ -19,38 +22,42 @@ pub(super) struct Correction {
 
 impl Correction {
     pub(super) const NONE: Self = Self {
-        a: [0.0; 3],
-        j: [0.0; 3],
+        derivatives: [[0.0; 3]; 3],
         approach: 0.0,
         longest: f64::INFINITY,
     };
 
     pub(super) fn add_to(&self, force: &mut Forces) {
-        let [a, j, _] = &mut force.derivatives;
-        for k in 0..3 {
-            a[k] += self.a[k];
-            j[k] += self.j[k];
-        }
+        add(&mut force.derivatives, 1.0, &self.derivatives);
         force.approach = force.approach.max(self.approach);
     }
+}
 
-    fn add(&mut self, share: f64, [a, j]: [Vector; 2]) {
+/// Adds a share of a force and its derivatives.
+fn add(to: &mut [Vector; 3], share: f64, derivatives: &[Vector; 3]) {
+    for (sums, vector) in to.iter_mut().zip(derivatives) {
         for k in 0..3 {
-            self.a[k] += share * a[k];
-            self.j[k] += share * j[k];
+            sums[k] += share * vector[k];
         }
     }
 }
 
-/// Adds the force of a mass `gm` at distance d, with the relative velocity u, times `share`. Returns the rate of
-/// approach.
-fn attract(sum: &mut [Vector; 2], gm: f64, d: Vector, u: Vector) -> f64 {
+/// Adds the force of a mass `gm` at distance d, with the relative velocity u and, at sixth order, the relative
+/// acceleration w. Returns the rate of approach.
+fn attract(order: Order, sum: &mut [Vector; 3], gm: f64, [d, u, w]: Moving) -> f64 {
     let square = dot(d, d);
     let f = gm / (square * square.sqrt());
     let rate = dot(d, u) / square;
     for k in 0..3 {
         sum[0][k] += f * d[k];
         sum[1][k] += f * (u[k] - 3.0 * rate * d[k]);
+    }
+    if order == Order::Sixth {
+        let bend = (dot(u, u) + dot(d, w)) / square + rate * rate;
+        for k in 0..3 {
+            let turn = u[k] - 3.0 * rate * d[k];
+            sum[2][k] += f * (w[k] - 6.0 * rate * turn - 3.0 * bend * d[k]);
+        }
     }
     rate.abs()
 }
@@ -126,25 +133,39 @@ impl Course<'_> {
         let Some(ring) = &group.ring else {
             return;
         };
-        let [d, u] = self.between(group.slot, other);
-        let (a, j) = ring.acceleration_and_jerk(d, u);
+        let moving = self.moving_between(group.slot, other);
+        let (a, j) = ring.acceleration_and_jerk(moving[0], moving[1]);
+        let s = match self.order {
+            Order::Fourth => [0.0; 3],
+            Order::Sixth => ring.snap(moving),
+        };
         let back = -self.gm[other] / self.gm[group.slot];
-        self.corrections[group.slot].add(back, [a, j]);
-        self.corrections[other].add(1.0, [a, j]);
+        for (slot, share) in [(group.slot, back), (other, 1.0)] {
+            add(&mut self.corrections[slot].derivatives, share, &[a, j, s]);
+        }
     }
 
-    /// Members of a slot that another one meets one by one, with velocities as they move others.
-    fn met(&self, slot: usize, by: usize) -> Option<(usize, Few)> {
-        let number = self.groups.in_slot(slot)?;
-        let group = &self.groups.all[number];
-        if !group.is_close(by) {
-            return None;
-        }
+    /// The bodies in a slot as another one meets them: members one by one, with velocities and accelerations as they
+    /// move others, or one body.
+    fn met(&self, slot: usize, by: usize) -> (Few, [Vector; CAPACITY]) {
+        let number = self.groups.in_slot(slot);
+        let group = number.map(|number| &self.groups.all[number]);
+        let Some(group) = group.filter(|group| group.is_close(by)) else {
+            return (Few::one(self.gm[slot]), [[0.0; 3]; CAPACITY]);
+        };
         let mut few = group.few();
+        let accelerations = match self.order {
+            Order::Fourth => [[0.0; 3]; CAPACITY],
+            Order::Sixth => {
+                let accelerations = self.surroundings().accelerations(group, &few);
+                few.v = group.of_tight_pairs(&few, &few.v);
+                group.of_tight_pairs(&few, &accelerations)
+            }
+        };
         for v in few.v.iter_mut().flatten() {
             *v /= group.slowdown;
         }
-        Some((number, few))
+        (few, accelerations)
     }
 
     /// Puts members in the place of centres of mass, in both directions.
@@ -155,22 +176,23 @@ impl Course<'_> {
         if both.is_some_and(|other| other < number) {
             return; // done already
         }
-        let [d, u] = self.between(slot, other);
+        let moving = self.moving_between(slot, other);
+        let [d, u, w] = moving;
         let distance = dot(d, d).sqrt();
-        let one = |slot: usize| Few::one(self.gm[slot]);
-        let mine = self.met(slot, other).map_or_else(|| one(slot), |met| met.1);
-        let its = self
-            .met(other, slot)
-            .map_or_else(|| one(other), |met| met.1);
+        let (mine, my_accelerations) = self.met(slot, other);
+        let (its, its_accelerations) = self.met(other, slot);
         // Force on the group, times its mass.
-        let mut sum = [[0.0; 3]; 2];
-        attract(&mut sum, -self.gm[slot] * self.gm[other], d, u);
+        let mut sum = [[0.0; 3]; 3];
+        let whole = -self.gm[slot] * self.gm[other];
+        attract(self.order, &mut sum, whole, moving);
         let mut approach: f64 = 0.0;
         for p in 0..mine.count {
             for q in 0..its.count {
                 let d = [0, 1, 2].map(|k| d[k] + its.x[q][k] - mine.x[p][k]);
                 let u = [0, 1, 2].map(|k| u[k] + its.v[q][k] - mine.v[p][k]);
-                let rate = attract(&mut sum, mine.gm[p] * its.gm[q], d, u);
+                let w = [0, 1, 2].map(|k| w[k] + its_accelerations[q][k] - my_accelerations[p][k]);
+                let both = mine.gm[p] * its.gm[q];
+                let rate = attract(self.order, &mut sum, both, [d, u, w]);
                 approach = approach.max(rate);
             }
         }
@@ -180,7 +202,7 @@ impl Course<'_> {
         }
         for (slot, sign) in [(slot, 1.0), (other, -1.0)] {
             let correction = &mut self.corrections[slot];
-            correction.add(sign / self.gm[slot], sum);
+            add(&mut correction.derivatives, sign / self.gm[slot], &sum);
             correction.approach = correction.approach.max(approach);
             correction.longest = correction.longest.min(longest);
         }

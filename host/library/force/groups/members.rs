@@ -1,6 +1,5 @@
 //! Motion of the members of a group, perturbed by its partners.
 
-use gpu_kernels::schedule::block_steps::{Fourth, Scheme as _};
 use rayon::prelude::*;
 
 use super::Course;
@@ -8,11 +7,12 @@ use super::paths::{Paths, Polynomial, farthest, place};
 use crate::backend::ForceError;
 use crate::encounters::Contact;
 use crate::fields;
+use crate::force::hermite_order::Order;
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::time_in;
 use crate::groups::{
-    Alone, External, Few, Group, Groups, Inner, Multiple, Pair, Perturbation, Ring, SEEN, Scheme,
-    Vector, Zone, about_centre,
+    Alone, CAPACITY, External, Few, Group, Groups, Inner, Multiple, Pair, Perturbation, Ring, SEEN,
+    Scheme, Vector, Zone, about_centre,
 };
 use crate::simd::InstructionSet;
 use crate::vectors::{difference, dot};
@@ -68,6 +68,7 @@ pub(super) struct Surroundings<'a> {
     gm: &'a [f64],
     beginnings: &'a [Beginning],
     begun: &'a [u64],
+    order: Order,
     pub(super) span: f64,
     /// Radii of all bodies, where contacts are kept.
     pub(super) radii: Option<&'a [f64]>,
@@ -79,20 +80,27 @@ impl<'a> Surroundings<'a> {
     #[inline]
     pub(super) fn phase_at(&self, slot: usize, time: f64) -> [Vector; 2] {
         let begun = time_in(self.span, self.begun[slot]);
-        let [x, v, _] = Fourth::predicted(&self.beginnings[slot], time - begun);
+        let [x, v, _] = (self.order).predicted(&self.beginnings[slot], time - begun);
         [x, v]
     }
 
-    /// The way of a slot from a time within its step on, as [predicted](Fourth::predicted).
+    /// The way of a slot from a time within its step on, as [predicted](Order::predicted).
     fn way(&self, slot: usize, time: f64) -> Polynomial {
         let [x, v] = self.phase_at(slot, time);
-        let Beginning { a, j, .. } = &self.beginnings[slot];
+        let Beginning { a, j, s, c, .. } = &self.beginnings[slot];
         let since = time - time_in(self.span, self.begun[slot]);
+        let (half, third) = (since / 2.0, since / 3.0);
+        // At fourth order snap and crackle are zero.
+        let a = [0, 1, 2].map(|k| a[k] + since * (j[k] + half * (s[k] + third * c[k])));
+        let j = [0, 1, 2].map(|k| j[k] + since * (s[k] + half * c[k]));
+        let s = [0, 1, 2].map(|k| s[k] + since * c[k]);
         [
             x,
             v,
-            [0, 1, 2].map(|k| 0.5 * (a[k] + since * j[k])),
+            a.map(|a| 0.5 * a),
             j.map(|j| j / 6.0),
+            s.map(|s| s / 24.0),
+            c.map(|c| c / 120.0),
         ]
     }
 
@@ -142,7 +150,7 @@ impl<'a> Perturbers<'a> {
             begin,
             instructions: around.instructions,
             fields: fields.map(|fields| (fields, centre)),
-            far: Paths::default(),
+            far: Paths::of(around.order),
             near: vec![],
             answering: vec![],
             strongest: 0.0,
@@ -151,7 +159,8 @@ impl<'a> Perturbers<'a> {
             let gm = around.gm[partner.slot];
             let answers = partner.zone == Zone::Impulses;
             let of_partner = around.way(partner.slot, begin);
-            let way = [0, 1, 2, 3].map(|power| difference(of_partner[power], centre[power]));
+            let way: Polynomial =
+                std::array::from_fn(|power| difference(of_partner[power], centre[power]));
             let square = dot(way[0], way[0]);
             perturbers.strongest = perturbers.strongest.max(gm / (square * square.sqrt()));
             if let Some(number) = around.groups.in_slot(partner.slot) {
@@ -327,6 +336,22 @@ impl External for OfMultiple<'_> {
 }
 
 impl Course<'_> {
+    /// All slots and groups, as they are now.
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        let state = self.backend.state();
+        Surroundings {
+            groups: &self.groups,
+            fields: &state.external,
+            gm: &self.gm,
+            beginnings: &state.beginnings,
+            begun: &self.begun,
+            order: self.order,
+            span: self.span,
+            radii: state.kept.as_ref().map(|kept| &kept.radii[..]),
+            instructions: self.instructions,
+        }
+    }
+
     /// Moves the members of a group to now.
     pub(super) fn follow(&mut self, number: usize) -> Result<(), ForceError> {
         self.follow_each(&[number])
@@ -337,17 +362,7 @@ impl Course<'_> {
         let time = self.time(self.now);
         let is_behind = |&number: &usize| self.groups.all[number].time() < time;
         let behind: Vec<usize> = numbers.iter().copied().filter(is_behind).collect();
-        let state = self.backend.state();
-        let around = Surroundings {
-            groups: &self.groups,
-            fields: &state.external,
-            gm: &self.gm,
-            beginnings: &state.beginnings,
-            begun: &self.begun,
-            span: self.span,
-            radii: state.kept.as_ref().map(|kept| &kept.radii[..]),
-            instructions: self.instructions,
-        };
+        let around = self.surroundings();
         let followed = |&number: &usize| around.followed(&around.groups.all[number], time);
         let each: Vec<_> = match behind.len() {
             0 => return Ok(()),
@@ -415,6 +430,40 @@ impl Surroundings<'_> {
         }
     }
 
+    /// Accelerations of the members of a group about its centre, as others see them. Its members are followed to the
+    /// time of the slots.
+    pub(super) fn accelerations(&self, group: &Group, few: &Few) -> [Vector; CAPACITY] {
+        let mut all = [[0.0; 3]; CAPACITY];
+        let members = 0..few.count;
+        for (p, a) in all[members.clone()].iter_mut().enumerate() {
+            for (q, (gm, x)) in few.sources().enumerate() {
+                if q != p {
+                    attract(a, gm, difference(x, few.x[p]));
+                }
+            }
+            *a = a.map(|a| a / group.slowdown);
+        }
+        let time = group.time();
+        if let Some(perturbers) = Perturbers::of(self, group, time) {
+            let mut mean = [0.0; 3];
+            let (total, mut seen) = (group.total(), vec![]);
+            for (p, a) in all[members.clone()].iter_mut().enumerate() {
+                let [by_others] = perturbers.accelerations(time, &[few.x[p]], &mut seen);
+                for k in 0..3 {
+                    a[k] += by_others[k];
+                    mean[k] += few.gm[p] / total * by_others[k];
+                }
+            }
+            for a in &mut all[members.clone()] {
+                *a = difference(*a, mean);
+            }
+        }
+        for a in all[members].iter_mut().flatten() {
+            *a /= group.slowdown;
+        }
+        all
+    }
+
     fn followed_multiple(
         &self,
         group: &Group,
@@ -476,6 +525,12 @@ mod tests {
     /// The predictor's series about another time: places and velocities are the predicted ones.
     #[test]
     fn a_way_goes_where_a_slot_is_predicted() {
+        for order in [Order::Fourth, Order::Sixth] {
+            ways_go_where_slots_are_predicted(order);
+        }
+    }
+
+    fn ways_go_where_slots_are_predicted(order: Order) {
         let gravity = Physics {
             law: ForceLaw::Gravity,
             g: 1.0,
@@ -484,13 +539,14 @@ mod tests {
         let cpu = Cpu::<f64>::new(&cloud(8, 1), gravity).in_groups(None);
         let mut random = Random(4);
         let mut vector = || [0; 3].map(|_| 2.0 * random.unit() - 1.0);
+        let scale = f64::from(u8::from(order == Order::Sixth));
         let beginnings = [0; 8].map(|_| Beginning {
             x: vector(),
             v: vector(),
             a: vector(),
             j: vector(),
-            s: [0.0; 3],
-            c: [0.0; 3],
+            s: vector().map(|x| scale * x),
+            c: vector().map(|x| scale * x),
         });
         let around = Surroundings {
             groups: cpu.state().groups.as_ref().expect("there may be some"),
@@ -498,6 +554,7 @@ mod tests {
             gm: &[],
             beginnings: &beginnings,
             begun: &[0, 1, 2, 3, 4, 5, 6, 7].map(|slot| slot * (SPAN / 8)),
+            order,
             span: 1.5,
             radii: None,
             instructions: InstructionSet::detect(),
@@ -507,9 +564,13 @@ mod tests {
                 let way = around.way(slot, from);
                 for since in [0.0, 1e-3, 0.3, -0.2] {
                     let [x, v] = around.phase_at(slot, from + since);
-                    let [_, v0, a, j] = way;
-                    let slope =
-                        [0, 1, 2].map(|k| v0[k] + since * (2.0 * a[k] + since * (3.0 * j[k])));
+                    let slope = [0, 1, 2].map(|k| {
+                        let terms = way.iter().zip(0..6).skip(1);
+                        let term = |(factor, power): (&Vector, i32)| {
+                            f64::from(power) * factor[k] * since.powi(power - 1)
+                        };
+                        terms.map(term).sum::<f64>()
+                    });
                     let off = [distance(place(&way, since), x), distance(slope, v)];
                     assert!(
                         off.iter().all(|&off| off <= 4e-15),

@@ -1,5 +1,5 @@
-//! Block time steps of fourth order with [groups](crate::groups): pairs and multiples that are one body for the
-//! steps.
+//! Block time steps of fourth or sixth order with [groups](crate::groups): pairs and multiples that are one body for
+//! the steps.
 //!
 //! A group stands in the slot of its first member, with the mass of all. Slots of its other members are free: they
 //! have no mass and no steps. Forces are computed as without groups, on and by centres of mass; corrections for
@@ -26,7 +26,7 @@ pub(super) mod tests;
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
-use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
+use gpu_kernels::schedule::block_steps::SPAN;
 use rayon::prelude::*;
 
 use self::corrections::Correction;
@@ -37,8 +37,9 @@ use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::fields::BODIES_OF_A_TASK;
 use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, next_level};
+use crate::force::hermite_order::Order;
 use crate::force::host_state::Beginning;
-use crate::force::in_memory::{Block, Forces, InMemory, time_in};
+use crate::force::in_memory::{Block, Forces, InMemory, order, time_in};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector, heavy_above};
 use crate::simd::InstructionSet;
@@ -58,6 +59,7 @@ const HEAVY_ETA: f64 = 0.1;
 struct Course<'a> {
     backend: &'a mut dyn InMemory,
     groups: Groups,
+    order: Order,
     frame: Frame,
     span: f64,
     eta: f64,
@@ -133,7 +135,7 @@ impl<'a> Course<'a> {
     fn new(backend: &'a mut dyn InMemory, groups: Groups, span: f64, eta: f64) -> Self {
         let frame = backend.frame();
         let state = backend.state_mut();
-        let n = state.bodies.len();
+        let (n, order) = (state.bodies.len(), state.order());
         state.begin();
         let start = state.external.time();
         let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
@@ -141,6 +143,7 @@ impl<'a> Course<'a> {
         let mut course = Self {
             backend,
             groups,
+            order,
             frame,
             span,
             eta,
@@ -269,13 +272,14 @@ impl<'a> Course<'a> {
         if external.is_none() {
             return;
         }
+        let derivatives = order(self.order.highest());
         let of_slots = forces.par_iter_mut().zip(slots);
         of_slots
             .with_min_len(BODIES_OF_A_TASK)
             .for_each(|(force, &i)| {
                 let [x, v] = view.phase(i);
-                let moving = [x, v, [0.0; 3]];
-                force.derivatives = external.add_up_to(1, moving, force.derivatives);
+                let moving = [x, v, view.acceleration(i)];
+                force.derivatives = external.add_up_to(derivatives, moving, force.derivatives);
             });
     }
 
@@ -297,7 +301,7 @@ impl<'a> Course<'a> {
         let is_heavy = self.gm[i] > self.heavy && self.groups.in_slot(i).is_none();
         let finer = if is_heavy { HEAVY_ETA } else { 1.0 };
         let beginning = &self.backend.state().beginnings[i];
-        let ended = Fourth::ended(beginning, dt, finer * self.eta, force.derivatives);
+        let ended = (self.order).ended(beginning, dt, finer * self.eta, force.derivatives);
         let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
         let allowed = allowed.min(self.corrections[i].longest);
         let corrections = self.next_regular(i, (finer, allowed))?;
@@ -328,15 +332,8 @@ impl<'a> Course<'a> {
         if self.groups.in_slot(i).is_none() {
             state.keep_step(i, [self.begun[i], self.now], [x, v]);
         }
-        state.beginnings[i] = Beginning {
-            x,
-            v,
-            a,
-            j,
-            s,
-            c: [0.0; 3],
-        };
-        (state.accelerations[i], state.jerks[i]) = (a, j);
+        let c = ended.crackle;
+        state.begin_at(i, Beginning { x, v, a, j, s, c });
         state.own_steps[i] = allowed;
         self.begun[i] = self.now;
         let wanted = level(state.own_steps[i], self.span, i)?;
@@ -361,15 +358,8 @@ impl<'a> Course<'a> {
         let state = self.backend.state_mut();
         let [a, j, s] = force.derivatives;
         let (x, v) = state.phase(i);
-        state.beginnings[i] = Beginning {
-            x,
-            v,
-            a,
-            j,
-            s,
-            c: [0.0; 3],
-        };
-        (state.accelerations[i], state.jerks[i]) = (a, j);
+        let c = [0.0; 3];
+        state.begin_at(i, Beginning { x, v, a, j, s, c });
         let length = |v: Vector| dot(v, v).sqrt();
         let first = match length(j) {
             0.0 => f64::INFINITY,

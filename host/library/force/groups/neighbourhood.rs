@@ -313,9 +313,7 @@ impl Course<'_> {
         let forces = self.forces(&live)?;
         let state = self.backend.state_mut();
         for (&slot, force) in live.iter().zip(&forces) {
-            let [a, j] = force.force();
-            (state.accelerations[slot], state.jerks[slot]) = (a, j);
-            (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
+            state.begin_with(slot, force.derivatives);
         }
         self.changed.extend(live);
         Ok(())

@@ -183,11 +183,8 @@ impl Course<'_> {
     fn renew(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let forces = self.forces(slots)?;
         for (&slot, force) in slots.iter().zip(&forces) {
-            let [a, j, _] = force.derivatives;
             self.changed.push(slot);
-            let state = self.backend.state_mut();
-            (state.beginnings[slot].a, state.beginnings[slot].j) = (a, j);
-            (state.accelerations[slot], state.jerks[slot]) = (a, j);
+            self.backend.state_mut().begin_with(slot, force.derivatives);
             self.note_step(slot);
             let longest = self.corrections[slot].longest;
             self.shorten(slot, longest)?;

@@ -1,5 +1,6 @@
 //! Bodies that perturb a group, on their ways: where they are from its centre, and how they attract its members.
 
+use crate::force::hermite_order::Order;
 use crate::groups::Vector;
 use crate::simd::{InstructionSet, Kernel, Registers, Vector as Register};
 
@@ -8,18 +9,28 @@ const LANES: usize = 8;
 
 type Lanes = [f64; LANES];
 
-/// Way of a body, from the centre of a group: factors of the powers of time from 0 to 3.
-pub(super) type Polynomial = [Vector; 4];
+/// Way of a body, from the centre of a group: factors of the powers of time from 0 to 5. At fourth order the last two
+/// are zero.
+pub(super) type Polynomial = [Vector; SIXTH];
+
+/// Number of the powers at fourth order.
+const FOURTH: usize = 4;
+
+/// Number of the powers at sixth order.
+const SIXTH: usize = 6;
 
 /// The place after a time.
-pub(super) fn place([x, v, a, j]: &Polynomial, since: f64) -> Vector {
-    [0, 1, 2].map(|k| x[k] + since * (v[k] + since * (a[k] + since * j[k])))
+pub(super) fn place(way: &Polynomial, since: f64) -> Vector {
+    let [factors @ .., highest] = way;
+    let next = |sum: Vector, factor: &Vector| [0, 1, 2].map(|k| factor[k] + since * sum[k]);
+    factors.iter().rev().fold(*highest, next)
 }
 
 /// The most by which a body moves in a time.
-pub(super) fn farthest([_, v, a, j]: &Polynomial, since: f64) -> f64 {
+pub(super) fn farthest([_, way @ ..]: &Polynomial, since: f64) -> f64 {
     let length = |v: &Vector| crate::vectors::dot(*v, *v).sqrt();
-    since * (length(v) + since * (length(a) + since * length(j)))
+    let next = |sum: f64, factor: &Vector| since * (length(factor) + sum);
+    way.iter().rev().fold(0.0, next)
 }
 
 /// A few bodies.
@@ -28,17 +39,27 @@ struct Several {
     /// Masses times G; 0 in lanes without a body.
     gm: Lanes,
     /// Ways of the bodies, by powers of time and axes.
-    ways: [[Lanes; 3]; 4],
+    ways: [[Lanes; 3]; SIXTH],
 }
 
 /// Bodies on their ways.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Paths {
+    order: Order,
     all: Vec<Several>,
     count: usize,
 }
 
 impl Paths {
+    /// No bodies.
+    pub(super) const fn of(order: Order) -> Self {
+        Self {
+            order,
+            all: vec![],
+            count: 0,
+        }
+    }
+
     /// Adds a body of this mass times G.
     pub(super) fn push(&mut self, gm: f64, way: &Polynomial) {
         let lane = self.count % LANES;
@@ -67,22 +88,22 @@ impl Paths {
         since: f64,
         points: &[Vector; POINTS],
     ) -> [Vector; POINTS] {
-        instructions.run(Attraction {
-            all: &self.all,
-            since,
-            points,
-        })
+        let all = &self.all[..];
+        match self.order {
+            Order::Fourth => instructions.run(Attraction::<POINTS, FOURTH> { all, since, points }),
+            Order::Sixth => instructions.run(Attraction::<POINTS, SIXTH> { all, since, points }),
+        }
     }
 }
 
-/// The loop of [`Paths::attraction`].
-struct Attraction<'a, const POINTS: usize> {
+/// The loop of [`Paths::attraction`], with so many powers of time.
+struct Attraction<'a, const POINTS: usize, const POWERS: usize> {
     all: &'a [Several],
     since: f64,
     points: &'a [Vector; POINTS],
 }
 
-impl<const POINTS: usize> Kernel for Attraction<'_, POINTS> {
+impl<const POINTS: usize, const POWERS: usize> Kernel for Attraction<'_, POINTS, POWERS> {
     type Output = [Vector; POINTS];
 
     #[inline(always)]
@@ -105,8 +126,8 @@ impl<const POINTS: usize> Kernel for Attraction<'_, POINTS> {
             for lane in (0..LANES).step_by(S::F64::LANES) {
                 let mut centre = [zero; 3];
                 for axis in 0..3 {
-                    let mut place = S::F64::load(&several.ways[3][axis][lane..]);
-                    for power in [2, 1, 0] {
+                    let mut place = S::F64::load(&several.ways[POWERS - 1][axis][lane..]);
+                    for power in (0..POWERS - 1).rev() {
                         let factor = S::F64::load(&several.ways[power][axis][lane..]);
                         place = place.mul_add(since, factor);
                     }
@@ -143,15 +164,23 @@ mod tests {
 
     #[test]
     fn bodies_on_their_ways_attract_as_one_after_another() {
+        for (order, powers) in [(Order::Fourth, FOURTH), (Order::Sixth, SIXTH)] {
+            attract_as_one_after_another(order, powers);
+        }
+    }
+
+    fn attract_as_one_after_another(order: Order, powers: usize) {
         let number = |k: usize| ((k * 37 % 101) as f64 - 50.3) / 17.0;
         let points = [[0.01, -0.02, 0.03], [-0.3, 0.1, 0.2]];
         for instructions in InstructionSet::available() {
             for count in [0, 1, 2, 7, 8, 9, 40] {
-                let mut paths = Paths::default();
+                let mut paths = Paths::of(order);
                 let (since, mut wanted) = (0.125, [[0.0; 3]; 2]);
                 for i in 0..count {
-                    let mut way =
-                        [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| number(i * 12 + p * 3 + k)));
+                    let mut way = [[0.0; 3]; SIXTH];
+                    for (p, vector) in way[..powers].iter_mut().enumerate() {
+                        *vector = [0, 1, 2].map(|k| number(i * 3 * powers + p * 3 + k));
+                    }
                     way[0][0] += 5.0;
                     let gm = 1.0 + i as f64;
                     paths.push(gm, &way);

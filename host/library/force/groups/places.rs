@@ -132,7 +132,8 @@ impl Course<'_> {
         let left = (self.ends.of(slot)).map_or(0.0, |end| self.time(end - self.now));
         // From the beginning of the step, which is at least as long.
         let step = left + self.time(self.now - self.begun[slot]);
-        let bend = length(begun.a) + length(begun.j) * step / 2.0;
+        let higher = length(begun.s) + length(begun.c) * step / 4.0;
+        let bend = length(begun.a) + length(begun.j) * step / 2.0 + higher * step * step / 6.0;
         left * (length(begun.v) + bend * step)
     }
 

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::Course;
 use super::slots::occupy;
 use crate::backend::ForceError;
+use crate::force::hermite_order::Order;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
 use crate::vectors::{difference, dot};
 
@@ -119,6 +120,14 @@ impl Course<'_> {
                 self.choose(number)?;
             }
         }
+        if self.order == Order::Sixth {
+            // Snaps follow from accelerations, which are not known yet.
+            let forces = self.forces(slots)?;
+            for (&slot, force) in slots.iter().zip(&forces) {
+                self.changed.push(slot);
+                self.backend.state_mut().begin_with(slot, force.derivatives);
+            }
+        }
         let forces = self.forces(slots)?;
         for (&slot, force) in slots.iter().zip(&forces) {
             self.begin_step(slot, force)?;
@@ -183,7 +192,7 @@ impl Course<'_> {
     }
 
     /// Makes one group of what is in two slots. Returns its slot.
-    fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
+    pub(super) fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
         self.counts.formed += 1;
         for slot in [one, other] {
             if self.begun[slot] != self.now {

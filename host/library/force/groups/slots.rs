@@ -1,9 +1,10 @@
 //! Slots: which are live, and what is in them.
 
-use gpu_kernels::schedule::block_steps::{Fourth, Scheme};
+use gpu_kernels::schedule::block_steps::Moving;
 
 use super::Course;
 use super::perturbed::Perturbed;
+use crate::force::hermite_order::Order;
 use crate::force::host_state::HostState;
 use crate::force::in_memory::time_in;
 use crate::groups::{Groups, Vector};
@@ -47,6 +48,9 @@ impl HostState {
                 self.set_phase(i, x, v);
                 self.accelerations[i] = self.accelerations[slot];
                 self.jerks[i] = self.jerks[slot];
+                if let Some(&higher) = self.higher.get(slot) {
+                    self.higher[i] = higher;
+                }
                 if let Some(&step) = self.own_steps.get(slot) {
                     self.own_steps[i] = step;
                 }
@@ -82,6 +86,7 @@ impl Course<'_> {
             gm: &self.gm,
             roots: &self.roots,
             state: self.backend.state(),
+            order: self.order,
             begun: &self.begun,
             span: self.span,
             now: self.now,
@@ -97,6 +102,17 @@ impl Course<'_> {
     /// Position and velocity of a slot from another, now.
     pub(super) fn between(&self, from: usize, to: usize) -> [Vector; 2] {
         self.view().between(from, to)
+    }
+
+    /// Position, velocity and [acceleration](View::acceleration) of a slot from another, now.
+    pub(super) fn moving_between(&self, from: usize, to: usize) -> Moving {
+        let view = self.view();
+        let [d, u] = view.between(from, to);
+        [
+            d,
+            u,
+            difference(view.acceleration(to), view.acceleration(from)),
+        ]
     }
 }
 
@@ -116,6 +132,7 @@ pub(super) struct View<'a> {
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     pub(super) state: &'a HostState,
+    order: Order,
     begun: &'a [u64],
     span: f64,
     now: u64,
@@ -136,9 +153,25 @@ impl View<'_> {
         if self.is_predicted {
             return self.state.phase(slot).into();
         }
-        let since = time_in(self.span, self.now - self.begun[slot]);
-        let [x, v, _] = Fourth::predicted(&self.state.beginnings[slot], since);
+        let [x, v, _] = self.predicted(slot);
         [x, v]
+    }
+
+    /// Position, velocity and, at sixth order, acceleration of a slot, from where its step began.
+    #[inline]
+    fn predicted(&self, slot: usize) -> Moving {
+        let since = time_in(self.span, self.now - self.begun[slot]);
+        let beginning = &self.state.beginnings[slot];
+        self.order.predicted(beginning, since)
+    }
+
+    /// Acceleration of a slot; zero at fourth order, which needs none.
+    pub(super) fn acceleration(&self, slot: usize) -> Vector {
+        match (self.order, self.is_predicted) {
+            (Order::Fourth, _) => [0.0; 3],
+            (Order::Sixth, true) => self.state.accelerations[slot],
+            (Order::Sixth, false) => self.predicted(slot)[2],
+        }
     }
 
     /// Position and velocity of a slot from another.

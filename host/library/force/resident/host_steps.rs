@@ -16,7 +16,7 @@ use crate::fields::External;
 use crate::force::device::Device;
 use crate::force::groups;
 use crate::force::host_state::{Beginning, HostState};
-use crate::force::in_memory::{Block, Forces, InMemory};
+use crate::force::in_memory::{Block, Forces, InMemory, order};
 use crate::force::pack;
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -119,13 +119,14 @@ impl<D: Device> HostSteps<D> {
     /// Launches forces on slots. Steps of the bodies that changed begin from what `begun` says.
     fn launch(
         &self,
-        order: u32,
+        derivatives: HighestDerivative,
         block: Block<'_>,
         changed: &[usize],
         slots: &[usize],
         begun: impl Fn(usize) -> Beginning,
     ) -> Result<(), ForceError> {
         let resident = &self.resident;
+        let (kernels, which) = self.kernels(derivatives)?;
         let frame = block.frame;
         let [of_a, of_j, of_s, of_c] = [2, 3, 4, 5].map(|k| frame.time.powi(k) / frame.length);
         let record = |told: &mut [Told], i: usize| {
@@ -161,10 +162,9 @@ impl<D: Device> HostSteps<D> {
             let counts = [changed.len(), slots.len()].map(|count| count as f64);
             head[0] = [counts[0], counts[1], before as f64, span];
             let all = changed.iter().chain(slots);
-            let records = bodies.chunks_exact_mut(told_of_body(order) as usize);
+            let records = bodies.chunks_exact_mut(told_of_body(kernels.order) as usize);
             records.zip(all).for_each(|(told, &i)| record(told, i));
         })?;
-        let (kernels, which) = self.kernels(order)?;
         // SAFETY: `self` holds the buffers as long as the record.
         unsafe {
             let mut all = || resident.launch_told_force(&kernels, &self.told, &self.forces);
@@ -173,11 +173,11 @@ impl<D: Device> HostSteps<D> {
         }
     }
 
-    /// Kernels of an order, and the place of their record.
-    fn kernels(&self, order: u32) -> Result<(BlockKernels, usize), ForceError> {
+    /// Kernels that compute these derivatives, and the place of their record.
+    fn kernels(&self, derivatives: HighestDerivative) -> Result<(BlockKernels, usize), ForceError> {
         let plan = self.resident.blocks()?.plan;
-        Ok(match order {
-            6 => (plan.first, 1),
+        Ok(match (derivatives, plan.order) {
+            (HighestDerivative::Snap, _) | (_, 6) => (plan.first, 1),
             _ => (plan.steps, 0),
         })
     }
@@ -185,12 +185,12 @@ impl<D: Device> HostSteps<D> {
     /// Waits for the forces that were launched last.
     fn collect(
         &self,
-        order: u32,
+        wanted: HighestDerivative,
         frame: &Frame,
         slots: &[usize],
     ) -> Result<Vec<Forces>, ForceError> {
         let resident = &self.resident;
-        let (kernels, _) = self.kernels(order)?;
+        let (kernels, _) = self.kernels(wanted)?;
         let coupling = frame.coupling_to_local(&resident.physics);
         let units = [2, 3, 4].map(|k| coupling * frame.length / frame.time.powi(k));
         let each = kernels.row_bytes() / size_of::<Told>();
@@ -199,7 +199,8 @@ impl<D: Device> HostSteps<D> {
             let sums: &[Told] = bytemuck::cast_slice(bytes);
             let of = |sums: &[Told]| {
                 let mut derivatives = [[0.0; 3]; 3];
-                for ((into, &[x, y, z, _]), unit) in derivatives.iter_mut().zip(sums).zip(units) {
+                let vectors = derivatives[..=order(wanted)].iter_mut();
+                for ((into, &[x, y, z, _]), unit) in vectors.zip(sums).zip(units) {
                     *into = [x, y, z].map(|sum| unit * sum);
                 }
                 // The device has three times the rate.
@@ -242,10 +243,6 @@ impl<D: Device> InMemory for HostSteps<D> {
         derivatives: HighestDerivative,
     ) -> Result<Vec<Forces>, ForceError> {
         let n = self.state.bodies.len();
-        let order = match derivatives {
-            HighestDerivative::None | HighestDerivative::Jerk => 4,
-            HighestDerivative::Snap => 6,
-        };
         let block = Block {
             frame,
             span: 0.0,
@@ -262,8 +259,8 @@ impl<D: Device> InMemory for HostSteps<D> {
             }
         };
         let (all, slots): (Vec<usize>, _) = ((0..n).collect(), targets.indices(n));
-        self.launch(order, block, &all, &slots, here)?;
-        self.collect(order, frame, &slots)
+        self.launch(derivatives, block, &all, &slots, here)?;
+        self.collect(derivatives, frame, &slots)
     }
 
     /// The device predicts bodies.
@@ -281,12 +278,13 @@ impl<D: Device> InMemory for HostSteps<D> {
         changed: &[usize],
         slots: &[usize],
     ) -> Result<(), ForceError> {
-        let beginnings = &self.state.beginnings;
-        self.launch(4, block, changed, slots, |i| beginnings[i])
+        let HostState { beginnings, .. } = &self.state;
+        let highest = self.state.order().highest();
+        self.launch(highest, block, changed, slots, |i| beginnings[i])
     }
 
     fn end_forces(&mut self, frame: &Frame, slots: &[usize]) -> Result<Vec<Forces>, ForceError> {
-        self.collect(4, frame, slots)
+        self.collect(self.state.order().highest(), frame, slots)
     }
 
     fn potential_energy(&self) -> Result<f64, ForceError> {

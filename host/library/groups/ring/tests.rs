@@ -121,6 +121,29 @@ fn acceleration_is_the_slope_of_the_potential() {
     assert!(norm(difference(jerk, scale(0.5 / h, change))) < 1e-9);
 }
 
+/// Along a path that bends, against differences of accelerations.
+#[test]
+fn snap_is_the_second_derivative_of_the_acceleration() {
+    for masses in [[0.5; 2], [0.8, 0.2]] {
+        let ring = Ring::of_members(&pair(0.7), masses).unwrap();
+        let (d, u, w) = ([3.0, -2.0, 4.0], [0.4, 0.9, -0.3], [-0.5, 0.2, 0.7]);
+        let at = |t: f64| {
+            let d = add_scaled(add_scaled(d, t, u), 0.5 * t * t, w);
+            ring.acceleration(d)
+        };
+        let h = 1e-3;
+        let snap = ring.snap([d, u, w]);
+        for k in 0..3 {
+            let second = (at(h)[k] - 2.0 * at(0.0)[k] + at(-h)[k]) / (h * h);
+            let size = norm(snap);
+            assert!(
+                (second - snap[k]).abs() < 1e-5 * size,
+                "{second:e} {snap:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn an_unbound_pair_has_no_ring() {
     let unbound = Pair::new(1.0, 0.0, [1.0, 0.0, 0.0], [0.0, 2.0, 0.0]);

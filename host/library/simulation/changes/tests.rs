@@ -42,7 +42,7 @@ fn blocks(bodies: Bodies, integrator: Integrator) -> SimulationBuilder {
         .groups(false)
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 19] = [
     (
         "leapfrog",
         |b| leapfrog(b).accuracy(ForceAccuracy::Double),
@@ -85,6 +85,12 @@ const KINDS: [Kind; 18] = [
     (
         "groups",
         |b| blocks(b, Integrator::Hermite4).softening(0.0).groups(true),
+        Cpu,
+        1e-12,
+    ),
+    (
+        "groups at sixth order",
+        |b| blocks(b, Integrator::Hermite6).softening(0.0).groups(true),
         Cpu,
         1e-12,
     ),
@@ -625,6 +631,7 @@ fn a_changed_simulation_that_is_resumed_has_the_same_bits() {
     for (integrator, groups) in [
         (Integrator::Hermite4, true),
         (Integrator::Hermite4, false),
+        (Integrator::Hermite6, true),
         (Integrator::Hermite6, false),
     ] {
         let builder = |bodies| {

@@ -34,7 +34,7 @@ fn blocks(bodies: Bodies) -> SimulationBuilder {
 
 type Kind = (&'static str, fn(Bodies) -> SimulationBuilder, DeviceChoice);
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     ("leapfrog", leapfrog, Cpu),
     (
         "shared steps",
@@ -53,6 +53,14 @@ const KINDS: [Kind; 7] = [
         Cpu,
     ),
     ("groups", |b| blocks(b).groups(true), Cpu),
+    (
+        "groups at sixth order",
+        |b| {
+            let sixth = blocks(b).integrator(Integrator::Hermite6);
+            sixth.eta(0.1).groups(true)
+        },
+        Cpu,
+    ),
     ("emulator", blocks, Emulator),
 ];
 

@@ -24,13 +24,22 @@ fn seen_at(time: f64, run: &mut Simulation) -> (SavedState, Energy, BlockCounts)
     (run.save().expect("saved").1, energy, run.block_counts())
 }
 
-/// With the forces of all in each step, and with neighbours; a run that goes on too.
+/// With the forces of all in each step, by both orders, and with neighbours; a run that goes on too.
 #[test]
 fn groups_are_those_of_one_process() {
-    for neighbours in [None, Some("16".parse().expect("a number"))] {
-        let of = |bodies: Bodies, team: Option<&Arc<Team>>| match neighbours {
-            Some(neighbours) => builder(bodies, team).neighbours(neighbours),
-            None => builder(bodies, team).groups(true),
+    let fourth = Integrator::Hermite4;
+    let neighbours = Some("16".parse().expect("a number"));
+    for (integrator, neighbours) in [
+        (fourth, None),
+        (fourth, neighbours),
+        (Integrator::Hermite6, None),
+    ] {
+        let of = |bodies: Bodies, team: Option<&Arc<Team>>| {
+            let builder = builder(bodies, team).integrator(integrator);
+            match neighbours {
+                Some(neighbours) => builder.neighbours(neighbours),
+                None => builder.groups(true),
+            }
         };
         let mut alone = of(cluster(), None).build().expect("sound");
         let first = seen_at(0.25, &mut alone);

@@ -300,15 +300,14 @@ fn sixth_order_that_is_named_follows_pairs() {
         let chosen = run.choice(Setting::Eta).map(|choice| &choice.value[..]);
         assert_eq!((run.integrator, chosen), (Integrator::Hermite6, Some(eta)));
     };
-    let stars = |n| Simulation::builder(plummer(n, 1).expect("in range"));
     let stars = |n| {
-        stars(n)
-            .softening(0.0)
-            .block_steps()
-            .device(DeviceChoice::Cpu)
+        let stars = Simulation::builder(plummer(n, 1).expect("in range"));
+        let stars = stars.softening(0.0).block_steps();
+        stars.device(DeviceChoice::Cpu)
     };
     let sixth = |bodies: SimulationBuilder| bodies.integrator(Integrator::Hermite6);
     pairs(sixth(stars(100)), true, "0.36");
+    pairs(sixth(stars(100)).groups(true), true, "0.16");
     pairs(sixth(stars(100)).groups(false), false, "0.36");
     pairs(sixth(stars(100)).softening(1e-3), false, "0.36");
     pairs(sixth(stars(15)), false, "0.36");

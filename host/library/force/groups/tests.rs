@@ -72,7 +72,7 @@ fn builder(bodies: Bodies) -> SimulationBuilder {
 }
 
 fn sixth(bodies: Bodies) -> SimulationBuilder {
-    builder(bodies).integrator(Integrator::Hermite6).eta(0.36)
+    builder(bodies).integrator(Integrator::Hermite6).eta(0.16)
 }
 
 /// Steps of both orders.
@@ -139,12 +139,12 @@ fn a_pair_that_nobody_meets_costs_no_more_than_a_body() {
 
 #[test]
 fn a_cluster_with_pairs_keeps_its_energy() {
-    for builder in OF_ORDERS {
+    for (builder, bound) in OF_ORDERS.into_iter().zip([2e-6, 4e-6]) {
         let mut simulation = builder(cluster()).build().expect("sound");
         let before = simulation.energy().expect("computed").total();
         simulation.run_until(1.0).expect("steps are taken");
         let after = simulation.energy().expect("computed").total();
-        assert!((after - before).abs() < 2e-6, "{:e}", after - before);
+        assert!((after - before).abs() < bound, "{:e}", after - before);
     }
 }
 
@@ -493,7 +493,7 @@ fn corrections_of_members_are_derivatives_of_each_other() {
             (beginning.a, beginning.j) = (bend(2.0), bend(30.0));
             (beginning.s, beginning.c) = (bend(-900.0), bend(2e4));
         }
-        let ticks = SPAN / 2048;
+        let ticks = SPAN / 16384;
         let found = [10, 11, 12].map(|time| {
             course.now = time * ticks;
             course.predict();

@@ -62,6 +62,23 @@ fn attract(order: Order, sum: &mut [Vector; 3], gm: f64, [d, u, w]: Moving) -> f
     rate.abs()
 }
 
+/// Bodies as another one meets them: members one by one, with velocities and accelerations as they move others, or one
+/// body.
+struct Met {
+    few: Few,
+    /// Zero at fourth order.
+    accelerations: [Vector; CAPACITY],
+}
+
+impl Met {
+    /// Masses times G, and motions about the centre.
+    fn members(&self) -> impl Iterator<Item = (f64, Moving)> {
+        let moving = self.few.x.iter().zip(&self.few.v).zip(&self.accelerations);
+        let moving = moving.map(|((&x, &v), &a)| [x, v, a]);
+        self.few.gm.iter().copied().zip(moving).take(self.few.count)
+    }
+}
+
 /// Within it, in sizes of a pair, bodies have its impulses when their steps end. Farther away these are weak, and come
 /// with the steps of the pair.
 const PROMPT: f64 = 8.0;
@@ -145,13 +162,15 @@ impl Course<'_> {
         }
     }
 
-    /// The bodies in a slot as another one meets them: members one by one, with velocities and accelerations as they
-    /// move others, or one body.
-    fn met(&self, slot: usize, by: usize) -> (Few, [Vector; CAPACITY]) {
+    /// The bodies in a slot as another one meets them.
+    fn met(&self, slot: usize, by: usize) -> Met {
         let number = self.groups.in_slot(slot);
         let group = number.map(|number| &self.groups.all[number]);
         let Some(group) = group.filter(|group| group.is_close(by)) else {
-            return (Few::one(self.gm[slot]), [[0.0; 3]; CAPACITY]);
+            return Met {
+                few: Few::one(self.gm[slot]),
+                accelerations: [[0.0; 3]; CAPACITY],
+            };
         };
         let mut few = group.few();
         let accelerations = match self.order {
@@ -165,7 +184,7 @@ impl Course<'_> {
         for v in few.v.iter_mut().flatten() {
             *v /= group.slowdown;
         }
-        (few, accelerations)
+        Met { few, accelerations }
     }
 
     /// Puts members in the place of centres of mass, in both directions.
@@ -177,22 +196,20 @@ impl Course<'_> {
             return; // done already
         }
         let moving = self.moving_between(slot, other);
-        let [d, u, w] = moving;
-        let distance = dot(d, d).sqrt();
-        let (mine, my_accelerations) = self.met(slot, other);
-        let (its, its_accelerations) = self.met(other, slot);
+        let distance = dot(moving[0], moving[0]).sqrt();
+        let (mine, its) = (self.met(slot, other), self.met(other, slot));
         // Force on the group, times its mass.
         let mut sum = [[0.0; 3]; 3];
         let whole = -self.gm[slot] * self.gm[other];
         attract(self.order, &mut sum, whole, moving);
         let mut approach: f64 = 0.0;
-        for p in 0..mine.count {
-            for q in 0..its.count {
-                let d = [0, 1, 2].map(|k| d[k] + its.x[q][k] - mine.x[p][k]);
-                let u = [0, 1, 2].map(|k| u[k] + its.v[q][k] - mine.v[p][k]);
-                let w = [0, 1, 2].map(|k| w[k] + its_accelerations[q][k] - my_accelerations[p][k]);
-                let both = mine.gm[p] * its.gm[q];
-                let rate = attract(self.order, &mut sum, both, [d, u, w]);
+        for (my_gm, from) in mine.members() {
+            for (its_gm, to) in its.members() {
+                let relative = |order: usize| {
+                    [0, 1, 2].map(|k| moving[order][k] + to[order][k] - from[order][k])
+                };
+                let moving = [0, 1, 2].map(relative);
+                let rate = attract(self.order, &mut sum, my_gm * its_gm, moving);
                 approach = approach.max(rate);
             }
         }

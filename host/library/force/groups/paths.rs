@@ -96,7 +96,7 @@ impl Paths {
     }
 }
 
-/// The loop of [`Paths::attraction`], with so many powers of time.
+/// The loop of [`Paths::attraction`], with this number of powers of time.
 struct Attraction<'a, const POINTS: usize, const POWERS: usize> {
     all: &'a [Several],
     since: f64,

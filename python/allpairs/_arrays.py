@@ -68,8 +68,7 @@ def ids(argument: str, value: Any) -> NDArray[Any]:
 
 def _array(argument: str, value: Any) -> NDArray[Any]:
     """Any array-like; what is on a GPU is copied to the host."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise bad(argument, "is a masked array: fill it, or leave the masked bodies out")
+    _quantities.looked_at(argument, value)
     _quantities.unitless(argument, value)
     try:
         array = np.asarray(_foreign.on_host(value))

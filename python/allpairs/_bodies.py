@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
 from ._errors import ArgumentError, Named, bad, one_of
-from ._quantities import has_unit, in_si, plain
+from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain
 
 if TYPE_CHECKING:
     from ._orbits import Elements
@@ -145,18 +145,21 @@ def measured_array(argument: str, value: Any, units: Units | None, dimension: st
 
 def _units_of(given: dict[str, Any], units: str | Units | None, default: str = "pc") -> Units | None:
     """Units of the numbers of these arguments: the default if all are quantities. A zero has any unit."""
+    for name, value in given.items():
+        looked_at(name, value)
     if units is not None:
         return Units.of(units)
-    known = {
-        name: has_unit(value) for name, value in given.items() if not (isinstance(value, (int, float)) and value == 0)
-    }
-    if not any(known.values()):
+    having = [name for name, value in given.items() if has_unit(value)]
+    if not having:
         return None
-    plain_ones = [f"`{name}`" for name, has in known.items() if not has]
-    if plain_ones:
-        one = next(name for name, has in known.items() if has)
-        listed = " and ".join(plain_ones)
-        raise bad("units", f"is needed: `{one}` has a unit and {listed} has none, so name the units of the numbers")
+    lacking = [name for name, value in given.items() if lacks_unit(value)]
+    mixed = [name for name in lacking if name in having]
+    if mixed:
+        raise bad("units", f"is needed: `{mixed[0]}` has numbers with a unit and numbers without, so name the units of the numbers")
+    if lacking:
+        listed = " and ".join(f"`{name}`" for name in lacking)
+        has = "has" if len(lacking) == 1 else "have"
+        raise bad("units", f"is needed: `{having[0]}` has a unit and {listed} {has} none, so name the units of the numbers")
     return Units.of(default)
 
 
@@ -277,6 +280,8 @@ class Bodies(Named):
         units: str | Units | None = None,
     ) -> None:
         given = {"pos": pos, "m": m, "vel": vel}
+        if not has_unit(time):  # one with a unit needs bodies with units, and gives them none
+            given["time"] = time
         self._units = _units_of({name: each for name, each in given.items() if each is not None}, units)
         self._pos = _arrays.vectors("pos", self._plain("pos", pos)).copy()
         n = len(self._pos)

@@ -12,6 +12,8 @@ from typing import Any, Callable, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ._quantities import unit_of
+
 #: DLPack's numbers of devices: memory of the host, of it for CUDA too, and of a GPU.
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 
@@ -30,6 +32,8 @@ def place(value: Any) -> tuple[int, int] | None:
     """The device of a foreign array and its number; None for what is none."""
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack_device__"):
         return None
+    if unit_of(value) is not None:
+        return None  # pint's quantities have the protocol of their numbers, which would lose the unit on the way
     try:
         kind, number = value.__dlpack_device__()
         return int(kind), int(number)

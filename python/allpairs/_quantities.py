@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+import numpy as np
 
 from . import _native
 from ._errors import ArgumentError, bad, one_of
@@ -49,8 +51,11 @@ _TEXTS = ("length", "mass", "time")
 
 def unit_of(value: Any) -> str | None:
     """The unit of a value or of the first element of a list that has one, in words; None if there is none."""
-    if isinstance(value, (list, tuple)):
-        return next((unit for unit in map(unit_of, value) if unit is not None), None)
+    return next((unit for unit in map(_own_unit, _leaves(value)) if unit is not None), None)
+
+
+def _own_unit(value: Any) -> str | None:
+    """The unit of a value that is no list, in words."""
     if value is None or isinstance(value, (str, int, float)):
         return None
     for name in ("unit", "units"):
@@ -63,15 +68,49 @@ def unit_of(value: Any) -> str | None:
     return None
 
 
+def _listed(value: Any) -> Any:
+    """Elements of a list, and of an array of objects, which may be quantities; None for everything else."""
+    if isinstance(value, (list, tuple)):
+        return value
+    is_array = getattr(value, "dtype", None) == object and hasattr(value, "tolist")
+    elements = value.tolist() if is_array else None
+    return elements if isinstance(elements, list) else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The elements of nested lists, and a value that is no list itself."""
+    elements = _listed(value)
+    if elements is None:
+        yield value
+        return
+    for element in elements:
+        yield from _leaves(element)
+
+
+def looked_at(argument: str, value: Any) -> None:
+    """Refuses values that would lose more than a unit as numbers: the mask of masked ones, and the frame of coordinates."""
+    for leaf in _leaves(value):
+        if isinstance(leaf, (str, int, float)):
+            continue
+        kind = type(leaf).__name__
+        mask = getattr(leaf, "mask", None)  # a method of pandas is called so, too
+        if isinstance(mask, (bool, np.bool_, np.ndarray)) and np.any(mask):
+            raise bad(argument, f"has masked elements ({kind}): fill them, or leave the masked bodies out")
+        if hasattr(leaf, "represent_as"):  # astropy's coordinates
+            way = ".cartesian.xyz.T" if hasattr(leaf, "cartesian") else ".to_cartesian().xyz.T"
+            raise bad(argument, f"is a {kind}: give its numbers with their unit, `{way}`")
+
+
 def plain(argument: str, value: Any, dimension: str, units: Units | None) -> Any:
     """Numbers of a quantity or a text, in `units`; a value without a unit as it is.
 
-    Lists may have quantities and texts as elements.
+    Lists may have quantities and texts as elements, and so may arrays of objects.
     """
-    if isinstance(value, str) and dimension in _TEXTS:
+    if isinstance(value, str):
         return _of_text(argument, value, dimension, units)
-    if isinstance(value, (list, tuple)) and _has_elements(value):
-        return [plain(argument, element, dimension, units) for element in value]
+    elements = _listed(value)
+    if elements is not None:
+        return [plain(argument, each, dimension, units) for each in elements] if _has_elements(elements) else value
     unit = unit_of(value)
     if unit is None:
         return value
@@ -89,14 +128,20 @@ def in_si(dimension: str, units: Units) -> tuple[str, float]:
 
 def si(argument: str, value: Any, dimension: str) -> Any:
     """Numbers of a quantity in the unit of SI."""
+    looked_at(argument, value)
     unit, _ = _SI[dimension]
+    # Arrays of swiftsimio: the factor is 1 at a = 1, and for what does not grow with space.
+    if getattr(value, "comoving", False) and getattr(getattr(value, "cosmo_factor", None), "a_factor", None) != 1:
+        raise bad(argument, "is comoving, and bodies are in physical units: call `.to_physical()` of it")
     converts = getattr(value, "to_value", None) or getattr(value, "m_as", None)
     if converts is None and hasattr(value, "to") and hasattr(value, "value"):
         converts = lambda unit: value.to(unit).value  # noqa: E731
     if converts is None:
+        own = "`.in_units(…)` of it, as plain numbers" if hasattr(value, "in_units") else "numbers"
         raise bad(
             argument,
-            f"has the unit {unit_of(value)} and cannot convert it: give numbers, or a quantity of astropy or unyt",
+            f"has the unit {unit_of(value)} and cannot convert it ({type(value).__name__}): give {own}, or a quantity "
+            "of astropy, unyt or pint",
         )
     try:
         return converts(unit)
@@ -134,9 +179,7 @@ def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> An
 
 def first_quantity(value: Any) -> Any:
     """The first quantity in nested lists; None if there is none."""
-    if isinstance(value, (list, tuple)):
-        return next((found for found in map(first_quantity, value) if found is not None), None)
-    return None if unit_of(value) is None else value
+    return next((leaf for leaf in _leaves(value) if _own_unit(leaf) is not None), None)
 
 
 def result_like(given: Any, numbers: Any, dimension: str) -> Any:
@@ -167,30 +210,63 @@ def in_radians(argument: str, value: Any) -> Any:
             return float(found[1]) * _ANGLES[found[2]] if found else float(value)
         except (ValueError, KeyError) as error:
             raise bad(argument, f"is not an angle: {value!r}; write one such as '30 deg' or '0.5 rad'") from error
-    if isinstance(value, (list, tuple)) and _has_elements(value):
-        return [in_radians(argument, element) for element in value]
+    elements = _listed(value)
+    if elements is not None and _has_elements(elements):
+        return [in_radians(argument, element) for element in elements]
     return value if unit_of(value) is None else si(argument, value, "angle")
 
 
 def has_unit(value: Any) -> bool:
-    """Returns whether a value is a text or has a unit, or an element of a list."""
-    if isinstance(value, (list, tuple)) and any(isinstance(element, str) for element in value):
-        return True
-    return isinstance(value, str) or unit_of(value) is not None
+    """Returns whether a value has a unit, or an element of a list. Texts have one that have digits and are no number."""
+
+    def has(leaf: Any) -> bool:
+        if isinstance(leaf, str):
+            return _number_in(leaf) is None and any(map(str.isdigit, leaf))
+        return _own_unit(leaf) is not None
+
+    return any(map(has, _leaves(value)))
+
+
+def lacks_unit(value: Any) -> bool:
+    """Returns whether a value is a number without a unit, or an element of a list. A zero has any unit."""
+
+    def lacks(leaf: Any) -> bool:
+        number = _number_in(leaf) if isinstance(leaf, str) else leaf
+        if number is None or _own_unit(number) is not None:
+            return False
+        return not (isinstance(number, (int, float)) and number == 0)
+
+    return any(map(lacks, _leaves(value)))
 
 
 def _has_elements(values: Any) -> bool:
     """Returns whether elements of a list are texts or have units."""
-    return any(
-        isinstance(each, str)
-        or (_has_elements(each) if isinstance(each, (list, tuple)) else unit_of(each) is not None)
-        for each in values
-    )
+    return any(isinstance(leaf, str) or _own_unit(leaf) is not None for leaf in _leaves(values))
+
+
+def _number_in(text: str) -> float | None:
+    """The number that a text is, if it has no unit."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _of_text(argument: str, text: str, dimension: str, units: Units | None) -> float:
+    number = _number_in(text)
+    if number is not None:
+        return number
+    if dimension not in _TEXTS:
+        raise bad(
+            argument,
+            f"is the text {text!r}, and units are read from texts for lengths, masses and times alone: give numbers, or "
+            "a quantity",
+        )
+    known = None if units is None else units.text
+    # The library reads a unit with its number, of which masses must be more than 0.
+    zero = re.fullmatch(r"\s*[-+]?(?:0+\.?0*|\.0+)\s*([A-Za-z].*)", text) if dimension == "mass" else None
     try:
-        return _native.measure(argument, text, dimension, None if units is None else units.text)
+        return 0.0 * _native.measure(argument, zero[1], dimension, known) if zero else _native.measure(argument, text, dimension, known)
     except ArgumentError as error:
         error.argument = argument
         raise

@@ -17,16 +17,26 @@ _EXACT = 2**53
 Arrays = ArrayLike | _foreign.Foreign
 
 
-class Given(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
-    """An array that a simulation gives out: it is read, and an attempt to write says how a simulation is changed.
+class Array(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc]
+    """Numbers of bodies: a quantity cannot become one of them, which would lose its unit.
 
-    Copies, and results of computations, are numpy's own arrays.
+    Those that a simulation gives out are read, and an attempt to write says how a simulation is changed. Copies, and
+    results of computations, can be written to.
     """
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        self._may_change()
+        unit = _quantities.unit_of(value)
+        if unit is not None:
+            raise ArgumentError(
+                f"an element cannot be a quantity, in {unit}, which would lose its unit: assign the whole array, as in "
+                "`bodies.pos = …`, which converts, or plain numbers in the units of the bodies"
+            )
+        super().__setitem__(index, value)
+
+    def _may_change(self) -> None:
         if not self.flags.writeable:
             raise _read_only()
-        super().__setitem__(index, value)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         array = np.asarray(array)
@@ -35,13 +45,26 @@ class Given(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc
     def copy(self, order: Any = "C") -> Any:
         return np.array(self, order=order, copy=True, subok=False)
 
-    def _refused(self, other: Any) -> Any:
-        raise _read_only()
-
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _refused
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
 
     def __reduce__(self) -> Any:
         return np.asarray(self).copy().__reduce__()
+
+
+def _in_place(name: str) -> Any:
+    """An operator that changes an array, if it may be changed."""
+    change = getattr(np.ndarray, name)
+
+    def refusing(self: Array, other: Any) -> Any:
+        self._may_change()
+        return change(self, other)
+
+    return refusing
+
+
+for _name in "add sub mul matmul truediv floordiv mod pow and or xor lshift rshift".split():
+    setattr(Array, f"__i{_name}__", _in_place(f"__i{_name}__"))
 
 
 def _read_only() -> ArgumentError:
@@ -51,11 +74,25 @@ def _read_only() -> ArgumentError:
     )
 
 
+def own(array: NDArray[Any]) -> Array:
+    """An array of bodies, which can be written to."""
+    view: Array = (array if array.flags.writeable else array.copy()).view(Array)  # type: ignore[assignment]
+    return view
+
+
 def given(array: NDArray[Any]) -> Any:
     """An array that a simulation gives out, which cannot be written to."""
-    view = array.view(Given)
+    view = array.view(Array)
     view.flags.writeable = False
     return view
+
+
+def rows(index: Any, n: int) -> NDArray[Any]:
+    """Numbers of the bodies that an index, a slice, a mask or a list of indices chooses of `n`."""
+    found = np.arange(n)[index]
+    if isinstance(index, (bool, np.bool_)) or found.ndim > 1:
+        raise bad("index", f"must be a number, a slice, a mask of all bodies or a list of numbers; got {index!r}")
+    return np.atleast_1d(found)
 
 
 def ids(argument: str, value: Any) -> NDArray[Any]:

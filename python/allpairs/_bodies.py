@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -283,12 +283,12 @@ class Bodies(Named):
         if not has_unit(time):  # one with a unit needs bodies with units, and gives them none
             given["time"] = time
         self._units = _units_of({name: each for name, each in given.items() if each is not None}, units)
-        self._pos = _arrays.vectors("pos", self._plain("pos", pos)).copy()
+        self._pos = _arrays.own(_arrays.vectors("pos", self._plain("pos", pos)).copy())
         n = len(self._pos)
-        self._vel = np.zeros((n, 3))
+        self._vel = _arrays.own(np.zeros((n, 3)))
         if vel is not None:
-            self._vel = _arrays.vectors("vel", self._plain("vel", vel), n).copy()
-        self._m = _arrays.scalars("m", self._plain("m", m), n).copy()
+            self._vel = _arrays.own(_arrays.vectors("vel", self._plain("vel", vel), n).copy())
+        self._m = _arrays.own(_arrays.scalars("m", self._plain("m", m), n).copy())
         self._id: NDArray[Any] = np.arange(n, dtype=np.uint64)
         if id is not None:
             self._id = _arrays.whole("id", id, n, np.uint64).copy()
@@ -318,7 +318,8 @@ class Bodies(Named):
     ) -> Bodies:
         """Bodies of arrays that the library gave, which are theirs now."""
         bodies = cls.__new__(cls)
-        bodies._pos, bodies._vel, bodies._m, bodies._id, bodies._kind = arrays
+        *floats, bodies._id, bodies._kind = arrays
+        bodies._pos, bodies._vel, bodies._m = map(_arrays.own, floats)
         bodies._time = time
         bodies._units = None if units is None else Units.of(units)
         bodies._made_by = made_by
@@ -333,9 +334,13 @@ class Bodies(Named):
         return self
 
     def _may_change(self) -> None:
-        """Refuses other arrays of bodies that a simulation has given out."""
-        if isinstance(self._pos, _arrays.Given):
-            raise _arrays._read_only()
+        """Refuses to change bodies that a simulation has given out."""
+        self._pos._may_change()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrays of copies, and of pickles, can be written to."""
+        self.__dict__.update(state)
+        self._pos, self._vel, self._m = map(_arrays.own, (self._pos, self._vel, self._m))
 
     def _native(self) -> _native._Arrays:
         """The arrays as the library takes them."""
@@ -354,7 +359,7 @@ class Bodies(Named):
     @pos.setter
     def pos(self, value: Any) -> None:
         self._may_change()
-        self._pos = _arrays.vectors("pos", self._plain("pos", value), len(self))
+        self._pos = _arrays.own(_arrays.vectors("pos", self._plain("pos", value), len(self)))
 
     @property
     def vel(self) -> Floats:
@@ -364,7 +369,7 @@ class Bodies(Named):
     @vel.setter
     def vel(self, value: Any) -> None:
         self._may_change()
-        self._vel = _arrays.vectors("vel", self._plain("vel", value), len(self))
+        self._vel = _arrays.own(_arrays.vectors("vel", self._plain("vel", value), len(self)))
 
     @property
     def m(self) -> Floats:
@@ -374,7 +379,7 @@ class Bodies(Named):
     @m.setter
     def m(self, value: Any) -> None:
         self._may_change()
-        self._m = _arrays.scalars("m", self._plain("m", value), len(self))
+        self._m = _arrays.own(_arrays.scalars("m", self._plain("m", value), len(self)))
 
     @property
     def id(self) -> NDArray[Any]:
@@ -441,6 +446,7 @@ class Bodies(Named):
 
     @time.setter
     def time(self, value: Any) -> None:
+        self._may_change()
         self._time = measured("time", value, self._units, "time")
 
     @property
@@ -450,6 +456,7 @@ class Bodies(Named):
 
     @units.setter
     def units(self, value: str | Units | None) -> None:
+        self._may_change()
         self._units = None if value is None else Units.of(value)
 
     def __len__(self) -> int:
@@ -465,23 +472,30 @@ class Bodies(Named):
         return f"{number} of total mass {self.m.sum():.6g}{units}"
 
     def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Bodies:
-        """Some of the bodies, as a copy: by an index, a slice, a mask or a list of indices."""
-        if isinstance(index, (int, np.integer)):
-            index = [int(index)]
+        """Some of the bodies, as a copy: by an index, a slice, a mask or a list of indices.
+
+        One body or a slice of bodies that a simulation gave out cannot be written to either, as a part of an array.
+        """
+        rows = _arrays.rows(index, len(self))
         chosen = Bodies._of(
             (
-                np.array(self.pos[index]),
-                np.array(self.vel[index]),
-                np.array(self.m[index]),
-                np.array(self.id[index]),
-                np.array(self.kind[index]),
+                np.array(self.pos[rows]),
+                np.array(self.vel[rows]),
+                np.array(self.m[rows]),
+                np.array(self.id[rows]),
+                np.array(self.kind[rows]),
             ),
             self.time,
             None,
         )
         chosen._units = self._units
-        chosen._group = None if self._group is None else np.array(self._group[index])
-        return chosen
+        chosen._group = None if self._group is None else np.array(self._group[rows])
+        is_part = isinstance(index, (int, np.integer, slice)) and not self._pos.flags.writeable
+        return chosen._give() if is_part else chosen
+
+    def __iter__(self) -> Iterator[Bodies]:
+        """The bodies one by one."""
+        return (self[i] for i in range(len(self)))
 
     def __add__(self, other: Bodies) -> Bodies:
         """Puts others behind these bodies, at the time of these: see `concatenate`."""

@@ -70,9 +70,8 @@ class Elements:
 
     def __getitem__(self, index: int | slice | NDArray[Any]) -> Elements:
         """Elements of some of the bodies: by an index, a slice, a mask or a list of indices."""
-        if isinstance(index, (int, np.integer)):
-            index = np.array([int(index)])
-        return replace(self, **{name: getattr(self, name)[index] for name in _ELEMENTS})
+        rows = _arrays.rows(index, len(self))
+        return replace(self, **{name: getattr(self, name)[rows] for name in _ELEMENTS})
 
     def quantity(self, name: str) -> Any:
         """An element as an astropy quantity: in au, years or radians; `e` has no unit."""

@@ -78,13 +78,15 @@ def _listed(value: Any) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The elements of nested lists, and a value that is no list itself."""
+    """The elements of nested lists, and a value that is no list itself. Of a list of numbers alone one stands for all."""
     elements = _listed(value)
     if elements is None:
         yield value
-        return
-    for element in elements:
-        yield from _leaves(element)
+    elif {int, float}.issuperset(map(type, elements)):
+        yield next(filter(None, elements), 0)
+    else:
+        for element in elements:
+            yield from _leaves(element)
 
 
 def looked_at(argument: str, value: Any) -> None:

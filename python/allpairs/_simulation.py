@@ -395,7 +395,7 @@ class Simulation(Named):
         if origin is None:
             return None
         position, velocity = origin
-        return np.array(position), np.array(velocity)
+        return _arrays.given(np.array(position)), _arrays.given(np.array(velocity))
 
     def energy(self) -> Energy:
         """Energy of the present state, in double precision."""

@@ -288,6 +288,33 @@ def test_bodies_are_chosen_joined_copied_and_pickled() -> None:
         bodies + ap.sun_earth()
 
 
+def test_bodies_are_not_chosen_by_what_is_no_index() -> None:
+    bodies = ap.plummer(5, seed=1)
+    no_index: list[Any] = [True, np.bool_(True), None, np.array([[0, 1], [2, 3]]), (slice(None), None)]
+    for index in no_index:
+        for part in (bodies, bodies.elements()):
+            with pytest.raises(ap.ArgumentError, match="`index` must be a number, a slice, a mask"):
+                part[index]
+    for index in (5, np.array([True]), [0.5], (slice(None), 0)):
+        with pytest.raises(IndexError):
+            bodies[index]  # type: ignore[index]
+    assert [body.id[0] for body in bodies] == [0, 1, 2, 3, 4]
+    assert bodies[-1].id == bodies[np.array(4)].id == [4] and len(bodies[[]]) == len(bodies[5:]) == 0
+
+
+def test_arrays_that_are_read_only_are_copied() -> None:
+    frozen = np.ones((5, 3))
+    frozen.flags.writeable = False
+    bodies = ap.plummer(5)
+    bodies.pos = frozen
+    bodies.pos[0] = 2
+    assert frozen.max() == 1 and bodies.pos[0].tolist() == [2, 2, 2]
+    bodies.vel = ap.Simulation(bodies, softening=0.1, dt=0.1, device="cpu").bodies.pos
+    bodies.vel += 1
+    assert bodies.vel[0].tolist() == [3, 3, 3]
+    assert repr(bodies.pos[:1]) == "array([[2., 2., 2.]])"
+
+
 def test_units_are_shown_by_their_names() -> None:
     cluster = ap.plummer(1000, seed=1, mass="1e4 Msun", half_mass_radius="3 pc")
     assert str(cluster) == "1000 bodies of total mass 10000, in pc, Msun and km/s"

@@ -1,5 +1,6 @@
 """Changes of a simulation that runs: kicks, new values, bodies that come and go; and arrays that are given out."""
 
+import copy
 import pickle
 import re
 from pathlib import Path
@@ -152,6 +153,15 @@ def test_nothing_is_changed_by_mistake() -> None:
         lambda s: setattr(s.bodies, "m", 1),
         lambda s: s.accelerations.__setitem__(0, 0),
         lambda s: np.ndarray.__iadd__(bodies.m, 1) if s.radii is None else s.radii.__setitem__(0, 0),
+        # A body, and a slice of bodies, are parts of them as of numpy's arrays.
+        lambda s: s.bodies[0].vel.__setitem__(slice(None), 7),
+        lambda s: setattr(s.bodies[0], "vel", [[1, 1, 1]]),
+        lambda s: [body.vel.__setitem__(0, 3) for body in s.bodies],
+        lambda s: s.bodies[:3].pos.__isub__(1),
+        lambda s: s.bodies[1:][0].m.__setitem__(0, 1),
+        lambda s: setattr(s.bodies, "time", 5),
+        lambda s: setattr(s.bodies, "units", "pc"),
+        lambda s: setattr(s.bodies[2], "time", 5),
     ]
     for attempt in attempts:
         with pytest.raises(ap.ArgumentError, match="`kick` or `set`"):
@@ -162,9 +172,21 @@ def test_nothing_is_changed_by_mistake() -> None:
     own = bodies.copy()
     own.vel += 1
     own[:3].pos[:] = 0
-    bodies[:3].pos[:] = 0
-    for array in (own.vel, bodies.pos * 2, bodies.pos.copy(), np.array(bodies.pos), bodies.to("kpc", given="pc").pos):
+    some = bodies[bodies.m > 0]
+    some.pos -= some.pos.mean(axis=0)
+    some.time, some.units = 3.0, None
+    for array in (bodies.pos * 2, bodies.pos.copy(), np.array(bodies.pos), pickle.loads(pickle.dumps(bodies.pos))):
         assert type(array) is np.ndarray and array.flags.writeable
+    for array in (
+        own.vel, bodies.pos[bodies.m > 0], bodies.pos.astype(float), np.take(bodies.pos, [0, 1], axis=0), copy.deepcopy(bodies.pos),
+        np.zeros_like(bodies.pos), bodies.pos[np.argsort(bodies.m)], copy.deepcopy(bodies).pos, (bodies + bodies).pos,
+        pickle.loads(pickle.dumps(bodies)).vel, bodies[[3, 1]].pos, bodies.to("kpc", given="pc").pos,
+    ):  # fmt: skip
+        before = array.copy()
+        array -= 1
+        array **= 2
+        array[0] += 1
+        assert array[1:] == pytest.approx((before[1:] - 1) ** 2) and array[0] == pytest.approx((before[0] - 1) ** 2 + 1)
     assert type(bodies.m.sum()) is np.float64
     assert np.array_equal(pickle.loads(pickle.dumps(bodies)).pos, bodies.pos)
     assert np.array_equal(simulation.bodies.vel, bodies.vel)

@@ -323,6 +323,22 @@ def test_no_protocol_strips_a_unit() -> None:
         ap.pull(POS, 1.0, OfPint(POS, "kpc"))
 
 
+@pytest.mark.parametrize("quantity", [astropy, of_unyt, OfPint])
+def test_elements_of_arrays_do_not_lose_units(quantity: Callable[[Any, str], Any]) -> None:
+    bodies = cluster()
+    bodies.pos[0], bodies.m[1] = [1, 2, 3], 2
+    for some in (bodies, bodies.copy(), bodies[1:], ap.plummer(5), ap.plummer(5)[[0, 1, 2]]):
+        for array, index, value in (
+            (some.pos, 0, quantity([1, 0, 0], "kpc")),
+            (some.m, 0, quantity(1e36, "kg")),
+            (some.vel[1], slice(None), [quantity(1, "m/s")] * 3),
+        ):
+            before = array.copy()
+            with pytest.raises(ap.ArgumentError, match="an element cannot be a quantity, in .* assign the whole array"):
+                array[index] = value
+            assert (array == before).all()
+
+
 def objects(value: Any, unit: str) -> Any:
     """An array of objects that are quantities."""
     array = np.empty(np.shape(value), dtype=object)

@@ -105,7 +105,6 @@ def ids(argument: str, value: Any) -> NDArray[Any]:
 
 def _array(argument: str, value: Any) -> NDArray[Any]:
     """Any array-like; what is on a GPU is copied to the host."""
-    _quantities.looked_at(argument, value)
     _quantities.unitless(argument, value)
     try:
         array = np.asarray(_foreign.on_host(value))
@@ -181,9 +180,10 @@ def number(argument: str, value: Any) -> float:
 
 def count(argument: str, value: Any, least: int = 0) -> int:
     """A whole number from `least` on."""
+    _quantities.unitless(argument, value)
     try:
         converted = value.__index__()
-    except AttributeError as error:
+    except (AttributeError, TypeError) as error:
         raise bad(argument, f"must be a whole number, got {value!r}") from error
     if converted < least or converted >= 1 << 63:
         raise bad(argument, f"must be a whole number ≥ {least}, got {value!r}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
-from ._errors import ArgumentError, Named, bad, one_of
+from ._errors import ArgumentError, Named, bad, flag, one_of
 from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain
 
 if TYPE_CHECKING:
@@ -683,6 +683,7 @@ class Bodies(Named):
         import warnings
 
         text = None if self.units is None else self.units.text
+        overwrite = flag("overwrite", overwrite)
         for remark in _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite):
             warnings.warn(f"{os.fspath(path)}: {remark}", stacklevel=2)
 
@@ -842,6 +843,7 @@ def convert(
     overwrite: bool = False,
 ) -> Bodies:
     """Changes the format of a snapshot file, and its units if asked; returns the bodies written."""
+    overwrite = flag("overwrite", overwrite)
     bodies = load(source)
     if units is not None:
         bodies = bodies.to(units, given=given)

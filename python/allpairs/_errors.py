@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable
 
+import numpy as np
+
 __all__ = [
     "AllpairsError",
     "ArgumentError",
@@ -132,10 +134,17 @@ def one_of(argument: str, value: object, names: Iterable[str]) -> str:
     raise bad(argument, f"must be one of {', '.join(listed)}; got {value!r}")
 
 
+def flag(argument: str, value: object) -> bool:
+    """True or False; texts such as "no" would be true."""
+    if isinstance(value, (bool, int, np.bool_)) and value in (0, 1):
+        return bool(value)
+    raise bad(argument, f"must be True or False, got {value!r}")
+
+
 def write_text(path: str | os.PathLike[str], text: str, overwrite: bool) -> None:
     """Writes a file, whole or not at all; one that is there is replaced only if `overwrite` says so."""
     target = Path(path)
-    if target.exists() and not overwrite:
+    if target.exists() and not flag("overwrite", overwrite):
         raise FileError(f"{target} already exists: choose another name, or `overwrite=True`")
     partial = target.with_name(target.name + ".partial")
     try:

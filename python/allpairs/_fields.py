@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import numpy as np
@@ -24,29 +26,51 @@ class Own:
     def __init__(self, field: Any, units: Units | None = None) -> None:
         self.field = field
         self.units = units
+        self._is_strange = False
         acceleration: Callable[[float, Any], Any] = getattr(field, "acceleration", field)
         self.acceleration: Callable[[float, _Vector], _Vector] = lambda time, position: self._vector(
-            "acceleration", acceleration(time, np.array(position))
+            "acceleration", acceleration, time, position
         )
         if hasattr(field, "jerk"):
             self.jerk: Callable[[float, _Vector, _Vector], _Vector] = lambda time, position, velocity: (
-                self._vector("jerk", field.jerk(time, np.array(position), np.array(velocity)))
+                self._vector("jerk", field.jerk, time, position, velocity)
             )
         if hasattr(field, "potential"):
-            self.potential: Callable[[float, _Vector], float] = lambda time, position: float(
-                self._numbers("potential", field.potential(time, np.array(position)), ())
-            )
+            self.potential: Callable[[float, _Vector], float] = self._potential
 
-    def _numbers(self, dimension: str, value: Any, shape: tuple[int, ...]) -> Any:
-        numbers = np.asarray(plain("field", value, dimension, self.units), dtype=float)
+    def _numbers(
+        self, dimension: str, shape: tuple[int, ...], function: Callable[..., Any], time: float, position: _Vector, *more: _Vector
+    ) -> Any:
+        try:
+            value = function(time, np.array(position), *map(np.array, more))
+        except ArithmeticError as error:
+            if not any(position):
+                raise  # at the origin the library asks what the field has, and there need be no body
+            where = f"at time {time!r} and position {position}"
+            raise bad("field", f"raises {type(error).__name__} for the {dimension} {where}: {error}") from error
+        numbers = np.asarray(plain("field", value, dimension, self.units))
+        if numbers.dtype.kind not in "fiu":
+            raise bad("field", f"returns the {dimension} as {numbers.dtype}: it must be real numbers")
         if numbers.size == 1 and shape == ():
             numbers = numbers.reshape(())
         if numbers.shape != shape:
             raise bad("field", f"returns the {dimension} in the shape {numbers.shape} instead of {shape}")
-        return numbers
+        return numbers.astype(float)
 
-    def _vector(self, dimension: str, value: Any) -> _Vector:
-        x, y, z = self._numbers(dimension, value, (3,)).tolist()
+    def _potential(self, time: float, position: _Vector) -> float:
+        """The potential. One that is not finite is told of once: of accelerations the library tells itself."""
+        potential = float(self._numbers("potential", (), self.field.potential, time, position))
+        if any(position) and not (math.isfinite(potential) or self._is_strange):
+            self._is_strange = True
+            warnings.warn(
+                f"`field` returns the potential {potential} at time {time!r} and position {position}, and the energy is "
+                "not known then: it must be finite wherever bodies are",
+                stacklevel=2,
+            )
+        return potential
+
+    def _vector(self, dimension: str, function: Callable[..., Any], time: float, *at: _Vector) -> _Vector:
+        x, y, z = self._numbers(dimension, (3,), function, time, *at).tolist()
         return x, y, z
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _arrays, _fields, _foreign, _in_place, _native
 from ._arrays import Floats
 from ._bodies import Bodies, Units, _units_of, measured, measured_array
-from ._errors import bad, one_of
+from ._errors import bad, flag, one_of
 from ._foreign import ForeignArray
 from ._quantities import first_quantity, plain, result_like
 
@@ -158,6 +158,7 @@ def accelerations(
         Or an array of the library of `pos`, on its device and of its precision. Of quantities without `units`, a
         quantity of their library. With `vel`, a pair of arrays: accelerations and jerks.
     """
+    check = flag("check", check)
     if accuracy is not None and accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     if kernel is not None:
@@ -237,8 +238,8 @@ def pull(
         _arrays.number("eps", eps),
         _arrays.number("G", G),
         accuracy,
-        masses,
-        softening,
+        flag("masses", masses),
+        flag("softening", softening),
         device,
     )
     made = _foreign.returning(pos)

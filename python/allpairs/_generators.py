@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 
 from . import _arrays, _native
 from ._bodies import Bodies, Units, _Made
-from ._errors import bad, one_of
+from ._errors import bad, flag, one_of
 from ._quantities import si, unit_of
+
+
+#: Options that are lengths: they may have a unit.
+_LENGTHS = ("tidal-radius", "width", "pericentre", "separation", "closest-binary", "widest-binary")
 
 
 def _text(argument: str, value: Any, dimension: str) -> str | None:
@@ -79,8 +83,8 @@ def make(
     given: list[tuple[str, Any]] = []
     for option, value in options.items():
         spelled = one_of("options", option, sorted(known))
-        has_unit = isinstance(value, str) or unit_of(value) is not None
-        number = _text(option, value, "length") if has_unit else _arrays.number(option, value)
+        is_length = spelled in _LENGTHS and unit_of(value) is not None
+        number = _text(option, value, "length") if is_length or isinstance(value, str) else _arrays.number(option, value)
         given.append((spelled, number))
     text = units.text if isinstance(units, Units) else units
     arrays, time, recorded = _native.generate(
@@ -224,9 +228,8 @@ def solar_system(
     In au and solar masses with G = 1, unless `units` are given; ids are 0 Sun, 1 Mercury, …,
     9 Pluto. With `moon`, Earth and Moon are two bodies.
     """
-    if epoch is None:
-        return make("solar-system", moon=float(moon), units=units)
-    return make("solar-system", moon=float(moon), epoch=epoch, units=units)
+    given: dict[str, Any] = {} if epoch is None else {"epoch": epoch}
+    return make("solar-system", moon=float(flag("moon", moon)), units=units, **given)
 
 
 def many_galaxies(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import _arrays, _native
 from ._bodies import Bodies, measured, time_in_words
-from ._errors import AllpairsError, bad, one_of
+from ._errors import AllpairsError, bad, flag, one_of
 from ._quantities import plain
 from ._simulation import LOG, Simulation
 
@@ -102,7 +102,7 @@ def _image(
     return _native.image(
         bodies._native(), axes, [_arrays.count("size", width), _arrays.count("size", height)],
         colour_map, select, weight, half, None if middle is None else middle.tolist(), _arrays.number("decades", decades),
-        None if path is None else os.fspath(path), overwrite,
+        None if path is None else os.fspath(path), flag("overwrite", overwrite),
     )
 
 
@@ -236,7 +236,7 @@ def view(
         file = Path(folder) / "page.html"
         _native.view(shown, title, _arrays.count("most_bodies", most_bodies, 1), os.fspath(file), False)
         if path is not None:
-            _native.view(shown, title, most_bodies, os.fspath(path), overwrite)
+            _native.view(shown, title, most_bodies, os.fspath(path), flag("overwrite", overwrite))
         return Page(file.read_text(encoding="utf-8"))
 
 
@@ -283,4 +283,4 @@ def plot(
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     target = None if folder is None else os.fspath(folder)
-    return Charts(_native.charts(text, title, units, target, overwrite))
+    return Charts(_native.charts(text, title, units, target, flag("overwrite", overwrite)))

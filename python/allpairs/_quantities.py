@@ -199,6 +199,7 @@ def result_like(given: Any, numbers: Any, dimension: str) -> Any:
 
 def unitless(argument: str, value: Any) -> None:
     """Refuses a value with a unit where no unit can be taken."""
+    looked_at(argument, value)
     unit = unit_of(value)
     if unit is not None:
         raise bad(argument, f"has the unit {unit}, which is not converted here: give plain numbers")

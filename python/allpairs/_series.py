@@ -16,7 +16,7 @@ import numpy as np
 from . import _arrays, _native, _program
 from ._arrays import Floats
 from ._bodies import Bodies, measured, measured_array
-from ._errors import AllpairsError, FileError, bad, one_of
+from ._errors import AllpairsError, FileError, bad, flag, one_of
 from ._simulation import Simulation
 
 #: Names of snapshots in a folder end in these, or in digits alone.
@@ -155,7 +155,7 @@ def series(
         format = one_of("format", format, _native.names()["format"])
     if isinstance(path, (str, os.PathLike)):
         folder = Path(path)
-        if create:
+        if flag("create", create):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -263,7 +263,7 @@ def movie(
     """
     from ._pictures import image
 
-    target = Path(path)
+    target, bare, overwrite = Path(path), flag("bare", bare), flag("overwrite", overwrite)
     ending = target.suffix.lower()
     if ending not in _MOVIES:
         raise bad("path", f"must end in {', '.join(_MOVIES[:-1])} or {_MOVIES[-1]}; got {target.name!r}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from . import _arrays, _bodies, _errors, _fields, _native, _quantities
 from ._arrays import Floats
 from ._bodies import Bodies, Energy, Units, measured, time_in_words
-from ._errors import ClosedError, ComputeError, FileError, Named, bad, one_of
+from ._errors import ClosedError, ComputeError, FileError, Named, bad, flag, one_of
 from ._forces import ACCURACIES
 from ._integrators import Integrator
 from ._quantities import plain, unit_of
@@ -268,14 +268,14 @@ class Simulation(Named):
             "softening": measure("softening", softening, "length"),
             "dt": measure("dt", way.dt, "time"),
             "eta": number("eta", way.eta),
-            "block": None if way.block is None else bool(way.block),
+            "block": None if way.block is None else flag("block", way.block),
             "neighbours": _neighbours(way.neighbours),
-            "groups": None if groups is None else bool(groups),
+            "groups": None if groups is None else flag("groups", groups),
             "accuracy": None if accuracy is None else one_of("accuracy", accuracy, ACCURACIES),
             "kernel": None if kernel is None else one_of("kernel", kernel, names["kernel"]),
             "shape": geometry,
-            "tuned": bool(tuned),
-            "allow_inaccurate": bool(allow_inaccurate),
+            "tuned": flag("tuned", tuned),
+            "allow_inaccurate": flag("allow_inaccurate", allow_inaccurate),
             "device": str(device),
             "radii": None if radii is None else _radii(radii, bodies),
             "on_collision": on_collision,
@@ -624,7 +624,7 @@ class Simulation(Named):
             return None if value is None else measured(argument, value, units, dimension)
 
         kick = None if change.kick is None else self._vectors("kick", change.kick, "speed", 1)[0].tolist()
-        return scalar("m", change.m, "mass"), kick, scalar("radius", change.radius, "length"), bool(change.removed)
+        return scalar("m", change.m, "mass"), kick, scalar("radius", change.radius, "length"), flag("removed", change.removed)
 
     def at(self, t: Any) -> Bodies:
         """The bodies as they will be at a later time. The simulation stays where it is.

@@ -1,5 +1,6 @@
 """Simulations: times, integrators, looks, checkpoints, interruptions, threads, and the program's bits."""
 
+import math
 import os
 import pickle
 import re
@@ -666,7 +667,7 @@ FIELDS_STEPS = [
 
 @pytest.mark.parametrize("integrator", FIELDS_STEPS)
 @pytest.mark.parametrize("every", [None, 0.25])
-@pytest.mark.parametrize("what", ["nan", "infinite", "divides", "raises", "other shape"])
+@pytest.mark.parametrize("what", ["nan", "infinite", "divides", "raises", "complex", "other shape"])
 def test_a_field_that_fails_leaves_the_last_good_state(integrator: ap.Integrator, every: Any, what: str) -> None:
     class Fails(Spring):
         broken = True
@@ -678,14 +679,15 @@ def test_a_field_that_fails_leaves_the_last_good_state(integrator: ap.Integrator
                 raise LookupError("the table ends")
             if what == "divides":
                 return [1.0 / (1.0 - len(position) / 3), 0.0, 0.0]
-            return {"nan": position * np.nan, "infinite": position * np.inf, "other shape": position[:2]}[what]
+            return {"nan": position * np.nan, "infinite": position * np.inf, "complex": 1j * position, "other shape": position[:2]}[what]
 
     errors: dict[str, tuple[type[Exception], str]] = {
         "raises": (LookupError, "the table ends"),
         "other shape": (ap.ArgumentError, r"`field` returns the acceleration in the shape \(2,\)"),
         "nan": (ap.ComputeError, "`field`: the acceleration is .NaN"),
         "infinite": (ap.ComputeError, "`field`: the acceleration is .*inf"),
-        "divides": (ap.ComputeError, "`field`: the acceleration is .NaN"),
+        "divides": (ap.ArgumentError, "`field` raises ZeroDivisionError for the acceleration at time 0.5.*: .*division by zero"),
+        "complex": (ap.ArgumentError, "`field` returns the acceleration as complex128"),
     }
     kind, text = errors[what]
 
@@ -774,8 +776,30 @@ def test_a_field_without_a_potential_is_not_watched() -> None:
         def potential(self, time: float, position: Any) -> Any:
             return np.nan if time > 0.05 else 0.5
 
-    with pytest.warns(UserWarning, match="the energy has drifted by nan"):
+    with pytest.warns(UserWarning, match="the energy has drifted by nan") as warned:
         simulate(Wrong(1.0))
+    (told,) = [str(one.message) for one in warned if "`field`" in str(one.message)]
+    assert re.match(r"`field` returns the potential nan at time 0\.1 and position \[0\.99.*: it must be finite", told)
+
+    class Divides(Spring):
+        def potential(self, time: float, position: Any) -> Any:
+            return 1 / (0 * round(10 * time))
+
+    with pytest.raises(ap.ArgumentError, match="raises ZeroDivisionError for the potential") as error:
+        simulate(Divides(1.0))
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_a_field_is_asked_at_the_origin_where_no_body_is() -> None:
+    class Divides:
+        def acceleration(self, time: float, position: Any) -> Any:
+            return [-float(x) / math.hypot(*position) ** 3 for x in position]
+
+        def potential(self, time: float, position: Any) -> Any:
+            return -1 / math.hypot(*position)
+
+    simulation = ap.Simulation(single(1.0, 1.0), field=Divides(), dt=0.01, integrator="yoshida6", device="cpu")
+    assert simulation.integrate(1.0, every=0.5).largest_energy_error < 1e-9
 
 
 def test_a_field_may_not_use_its_own_simulation() -> None:

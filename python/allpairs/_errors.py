@@ -144,7 +144,7 @@ def flag(argument: str, value: object) -> bool:
 def write_text(path: str | os.PathLike[str], text: str, overwrite: bool) -> None:
     """Writes a file, whole or not at all; one that is there is replaced only if `overwrite` says so."""
     target = Path(path)
-    if target.exists() and not flag("overwrite", overwrite):
+    if not flag("overwrite", overwrite) and target.exists():
         raise FileError(f"{target} already exists: choose another name, or `overwrite=True`")
     partial = target.with_name(target.name + ".partial")
     try:

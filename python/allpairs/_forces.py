@@ -128,7 +128,7 @@ def accelerations(
         Masses. Bodies without mass are accelerated by N_massive × N interactions, but by N² in arrays
         that are used on a GPU: `field_at` at them takes fewer.
     eps : float, str or quantity
-        Softening length ≥ 0.
+        Softening length ≥ 0. Where it is 0, bodies in one place do not attract each other.
     vel : array_like or quantity, shape (N, 3), optional
         Velocities. With them the jerks, the derivatives of the accelerations in time, are computed too; arrays
         that are on a GPU go through the host then.
@@ -347,7 +347,7 @@ def potential(pos: Any, m: Any, eps: Any = 0.0, *, G: Any = None, units: str | U
     pos : array_like or quantity, shape (N, 3)
     m : array_like or quantity, shape (N,), or float
     eps : float, str or quantity
-        Softening length ≥ 0.
+        Softening length ≥ 0. Where it is 0, bodies in one place add nothing to the potential of each other.
     G, units
         As of `accelerations`.
 

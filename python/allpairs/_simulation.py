@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Callable, Mapping, Sequence, TypedDict, TypeVar
+from typing import Any, Callable, Iterator, Mapping, Sequence, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,8 @@ class Simulation(Named):
     bodies : Bodies
         Bodies at the start; they are copied.
     softening : float, str or quantity, optional
-        Softening length ε ≥ 0. For bodies with units, this and all other lengths may have a unit:
+        Softening length ε ≥ 0. Without softening, two bodies in one place do not attract each other, which a warning
+        says. For bodies with units, this and all other lengths may have a unit:
         ``"0.01 pc"``.
     accuracy : {"fast", "single", "double"}, optional
         Accepted error of forces.
@@ -143,7 +144,7 @@ class Simulation(Named):
         the position of the origin.
     radii : float, str, quantity or array, optional
         A radius for all bodies, or one for each. Two bodies collide if their distance falls to the
-        sum of their radii at any time of a step.
+        sum of their radii at any time of a step. A warning says if the softening is more than this sum.
     on_collision : {"log", "stop", "merge", "bounce"}, optional
         Consequence of a collision. All collisions are entries of `events`. ``"stop"`` ends
         `integrate` after the step, ``"merge"`` makes one body of two, and with ``"bounce"`` bodies
@@ -247,8 +248,7 @@ class Simulation(Named):
             raise bad("on_collision", "is for bodies with `radii`")
         if on_escape is not None and escape_radius is None:
             raise bad("on_escape", "is for an `escape_radius`")
-        if radii is not None:
-            on_collision = one_of("on_collision", on_collision or "log", names["on_collision"])
+        outcome = None if radii is None else one_of("on_collision", on_collision or "log", names["on_collision"])
         if escape_radius is not None:
             on_escape = one_of("on_escape", on_escape or "log", names["on_escape"])
 
@@ -278,7 +278,7 @@ class Simulation(Named):
             "allow_inaccurate": flag("allow_inaccurate", allow_inaccurate),
             "device": str(device),
             "radii": None if radii is None else _radii(radii, bodies),
-            "on_collision": on_collision,
+            "on_collision": outcome,
             "escape_radius": measure("escape_radius", escape_radius, "length"),
             "on_escape": on_escape,
         }
@@ -292,6 +292,28 @@ class Simulation(Named):
         self._warned = False
         self._asked: str | None = None
         self._grouping = _bodies.grouping(bodies)
+        for remark in self._remarks(bodies, on_collision):
+            warnings.warn(remark, stacklevel=2)
+
+    def _remarks(self, bodies: Bodies, on_collision: str | None) -> Iterator[str]:
+        """Words about settings that do not go together, and about bodies in one place."""
+        largest = np.sort(self._settings["radii"] or [0.0])[-2:].sum()
+        unit = "" if self._units is None else f" {self._units.names.split(', ')[0]}"
+        if on_collision is not None and largest == 0:
+            yield f"`radii` are all 0, so that no bodies meet, and `on_collision={on_collision!r}` has no effect before `set` or `add`"
+        if self.softening > largest > 0:
+            yield (
+                f"`softening` {self.softening:g}{unit}{self._is_chosen('softening')} is more than the sum of the two largest "
+                f"`radii`, {largest:g}{unit}: bodies that meet hardly attract each other at this distance. Give "
+                "`softening=0`, or a smaller one"
+            )
+        if self.softening == 0 and (same := _in_one_place(bodies, self._settings["systems"])) is not None:
+            count, first, second = same
+            others = f", and so are {count - 1} others" if count > 1 else ""
+            yield (
+                f"the bodies with the ids {first} and {second} are in one place{others}: without softening they do not attract "
+                "each other. Leave one of them out, or give a `softening`"
+            )
 
     def _begin(self, arrays: _native._Arrays, saved: bytes | None) -> None:
         begun = _native.Simulation.begin(arrays, self._settings, saved)
@@ -1123,6 +1145,19 @@ def _says_stop(returned: object) -> bool:
         f"must return True to stop the run, else False or None, not {type(returned).__name__}: put `bool(...)` "
         "around a condition",
     )
+
+
+def _in_one_place(bodies: Bodies, systems: int) -> tuple[int, int, int] | None:
+    """Number of bodies in the place of another one that has mass, in the same system, and ids of the first two."""
+    pos, m = np.asarray(bodies.pos), np.asarray(bodies.m)
+    system = np.repeat(np.arange(systems), len(m) // systems)
+    order = np.lexsort((-m, *pos.T, system))  # the heaviest in each place is the first
+    at = np.column_stack([system, pos])[order]
+    same = np.flatnonzero((at[1:] == at[:-1]).all(axis=1))
+    heavy = same[m[order[same]] > 0]
+    if not len(heavy):
+        return None
+    return len(heavy), int(bodies.id[order[heavy[0]]]), int(bodies.id[order[heavy[0] + 1]])
 
 
 def _radii(radii: Any, bodies: Bodies) -> list[float]:

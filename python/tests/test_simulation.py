@@ -905,3 +905,95 @@ def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
         ap.Simulation(fast, softening=0.1, dt=1e-5, device="cpu").integrate(1e-4, every=1e-4)
     with pytest.warns(UserWarning, match="in single precision are off"):
         ap.Simulation(ap.plummer(8000, seed=1), softening=1e-5, dt=1e-3, accuracy="single", device="cpu")
+
+
+def told(make: Callable[[], object]) -> list[str]:
+    """Warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make()
+    return [str(one.message) for one in caught]
+
+
+def test_a_softening_beyond_the_radii_is_told() -> None:
+    stars = ap.plummer(100, seed=1)
+    radii = np.linspace(1e-5, 1e-4, 100)
+    loud: list[dict[str, Any]] = [{}, {"softening": 0.05}, {"softening": 0.05, "on_collision": "merge", "dt": 0.01}]
+    for settings in loud:
+        (text,) = told(lambda: ap.Simulation(stars, radii=radii, device="cpu", **settings))
+        chosen = "" if settings else r" \(chosen\)"
+        assert re.match(rf"`softening` 0\.\d+{chosen} is more than the sum of the two largest `radii`, 0\.00019\d+:", text), text
+    sized = ap.plummer(100, seed=1, mass="100 Msun", radius="1 pc")
+    (text,) = told(lambda: ap.Simulation(sized, softening="0.05 pc", radii="100 au", device="cpu"))
+    assert text.startswith("`softening` 0.05 pc is more than the sum of the two largest `radii`, 0.000969627 pc:")
+    quiet: list[dict[str, Any]] = [{"softening": 0}, {"softening": 1.9e-4}, {"softening": 0.05, "radii": None}]
+    for settings in quiet:
+        assert not told(lambda: ap.Simulation(stars, dt=0.01, device="cpu", **{"radii": radii, **settings}))
+    (text,) = told(lambda: ap.Simulation(stars, softening=0.05, dt=0.01, radii=0, on_collision="merge", device="cpu"))
+    assert text.startswith("`radii` are all 0, so that no bodies meet, and `on_collision='merge'` has no effect")
+    assert not told(lambda: ap.Simulation(stars, softening=0.05, dt=0.01, radii=0, device="cpu"))
+
+
+def test_bodies_in_one_place_are_told() -> None:
+    def simulate(bodies: ap.Bodies, softening: float = 0.0) -> list[str]:
+        return told(lambda: ap.Simulation(bodies, softening=softening, dt=0.1, device="cpu"))
+
+    doubled = ap.plummer(30, seed=1)
+    doubled.pos[17] = doubled.pos[4]
+    doubled.id += np.uint64(100)
+    (text,) = simulate(doubled)
+    assert text.startswith("the bodies with the ids 104 and 117 are in one place: without softening"), text
+    (text,) = simulate(doubled[np.repeat(np.arange(30), 2)])
+    assert "are in one place, and so are 30 others: " in text, text
+    assert not simulate(doubled, softening=0.1) and not simulate(ap.plummer(30, seed=1))
+    # Of two bodies without mass neither attracts the other; of one with mass it does.
+    places = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 0]])
+    assert not simulate(ap.Bodies([1, 0, 0], places))
+    (text,) = simulate(ap.Bodies([1, 0, 1e-9], places))
+    assert "ids 2 and 1 are" in text
+    # Systems do not attract each other.
+    one = ap.plummer(30, seed=1)
+    assert not told(lambda: ap.batch([one, one], softening=0, dt=0.1, device="cpu"))
+    (text,) = told(lambda: ap.batch([one, doubled], softening=0, dt=0.1, device="cpu"))
+    assert "ids 104 and 117 are" in text
+
+
+@pytest.mark.parametrize("switch", ["no", "off", "", 2, 1.0, [], np.array([True])])
+def test_switches_are_true_or_false(switch: Any, tmp_path: Path) -> None:
+    bodies = ap.plummer(10, seed=1)
+    file = tmp_path / "a.npz"
+    bodies.save(file)
+    before = file.read_bytes()
+
+    def simulate(**settings: Any) -> ap.Simulation:
+        return ap.Simulation(bodies, **{"device": "cpu", "softening": 0.1, "dt": 0.1, **settings})
+
+    ran = simulate().integrate(0.2, every=0.1)
+    ran.schedule(3, 0.3, lambda body: ap.Change(removed=switch))
+    cases: list[tuple[str, Callable[[], object]]] = [
+        ("allow_inaccurate", lambda: simulate(allow_inaccurate=switch)),
+        ("tuned", lambda: simulate(tuned=switch)),
+        ("block", lambda: simulate(integrator="hermite4", eta=0.02, dt=None, block=switch)),
+        ("block", lambda: simulate(integrator=ap.Hermite4(eta=0.02, block=switch), dt=None)),
+        ("groups", lambda: simulate(groups=switch)),
+        ("removed", lambda: ran.integrate(0.4)),
+        ("check", lambda: ap.accelerations(bodies.pos, bodies.m, check=switch)),
+        ("masses", lambda: ap.pull(bodies.pos, bodies.m, bodies.pos, masses=switch)),
+        ("softening", lambda: ap.pull(bodies.pos, bodies.m, bodies.pos, softening=switch)),
+        ("moon", lambda: ap.solar_system(moon=switch)),
+        ("overwrite", lambda: bodies.save(file, overwrite=switch)),
+        ("overwrite", lambda: ap.convert(file, file, overwrite=switch)),
+        ("overwrite", lambda: ran.write_log(file, overwrite=switch)),
+        ("overwrite", lambda: ap.image(bodies, size=(9, 9), path=file, overwrite=switch)),
+        ("overwrite", lambda: ap.view(bodies, path=file, overwrite=switch)),
+        ("overwrite", lambda: ap.plot(ran, tmp_path / "charts", overwrite=switch)),
+        ("overwrite", lambda: ap.movie([bodies], tmp_path / "a.gif", overwrite=switch)),
+        ("bare", lambda: ap.movie([bodies], tmp_path / "a.gif", bare=switch)),
+        ("create", lambda: ap.series(tmp_path / "new", create=switch)),
+    ]
+    for argument, call in cases:
+        with pytest.raises(ap.ArgumentError, match=f"`{argument}` must be True or False, got ") as refused:
+            call()
+        assert refused.value.argument == argument
+    assert file.read_bytes() == before
+    assert simulate(tuned=np.bool_(False), allow_inaccurate=0).kernel

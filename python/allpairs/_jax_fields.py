@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._quantities import unitless
+
 _Array = Any
 #: A function of a position, and of the numbers of a field.
 Function = Callable[..., _Array]
@@ -127,6 +129,8 @@ class Field:
 
     def acceleration(self, time: Any, pos: Any, G: Any = 1.0) -> jax.Array:
         """Accelerations (…, 3) at positions (…, 3); the time is not used."""
+        unitless("pos", pos)
+        unitless("G", G)
         numbers = [jnp.asarray(G), *map(jnp.asarray, self.parameters.values())]
         at = jnp.vectorize(lambda x: formula(self.name)(time, x, *numbers), signature="(k)->(k)")
         found: jax.Array = at(jnp.asarray(pos))
@@ -154,6 +158,7 @@ def _check(name: str, key: str, value: Any) -> None:
     """Refuses numbers that make no sense, where they are numbers already."""
     if isinstance(value, jax.core.Tracer):
         return
+    unitless(key, value)
     try:
         numbers = [float(number) for number in np.asarray(value, dtype=float).flat]
     except (TypeError, ValueError):

@@ -22,6 +22,7 @@ from jax.interpreters import ad, batching, mlir
 from . import _native
 from ._errors import ArgumentError, one_of
 from ._jax_fields import Field, Traced, formula
+from ._quantities import unitless
 
 __all__ = ["Field", "accelerations", "field_at", "leapfrog", "potential"]
 
@@ -186,6 +187,7 @@ _potential = _sum("potential", _potential_written_out, lambda x, m: m, flags=Fal
 
 
 def _array(argument: str, value: Any) -> _Array:
+    unitless(argument, value)
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):
@@ -678,6 +680,7 @@ def leapfrog(
 
 def _count(argument: str, value: Any) -> int:
     """A whole number, which must be known where JAX traces."""
+    unitless(argument, value)
     try:
         return operator.index(value)
     except TypeError as error:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from . import _native
 from ._errors import ArgumentError, one_of
+from ._quantities import unitless
 
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"`allpairs.torch` needs PyTorch 2.5 or newer, and {torch.__version__} is installed")
@@ -262,6 +263,7 @@ def _float(argument: str, value: Any) -> Tensor:
 def _like(argument: str, value: Any, pos: Tensor, shape: Sequence[int]) -> Tensor:
     """A tensor of the precision of the positions, spread to a shape."""
     if not isinstance(value, Tensor):
+        unitless(argument, value)
         try:
             value = torch.tensor(float(value), dtype=pos.dtype, device=pos.device)
         except (TypeError, ValueError):
@@ -363,6 +365,7 @@ def leapfrog(
     """
     if scheme not in _SCHEMES:
         raise ValueError(f"`scheme` must be one that can be taken back, {', '.join(_SCHEMES)}, not {scheme!r}")
+    unitless("steps", steps)
     count = operator.index(steps)
     if not 0 <= count < 1 << 31:
         raise ValueError(f"`steps` must be ≥ 0 and below 2**31, got {steps}")

@@ -3,8 +3,10 @@
 from functools import partial
 from typing import Any, Callable
 
+import astropy.units as u
 import numpy as np
 import pytest
+import unyt
 
 import allpairs as ap
 
@@ -263,6 +265,34 @@ def test_bad_arguments_are_refused_by_name() -> None:
             call()
     with pytest.raises(ValueError, match="Hermite|taken back"):
         aj.leapfrog(x, v, m, 0.1, 3, scheme="hermite4")
+
+
+@pytest.mark.parametrize("quantity", [u.Quantity, unyt.unyt_array, lambda value, unit: [u.Quantity(value, unit)]])
+def test_quantities_are_refused_by_name(quantity: Callable[[Any, str], Any]) -> None:
+    x, m, v = bodies()
+    kpc, msun, one = quantity(np.asarray(x), "kpc"), quantity(np.asarray(m), "Msun"), quantity(1.0, "pc")
+    cases: list[tuple[str, Callable[[], Any]]] = [
+        ("pos", lambda: aj.accelerations(kpc, m)),
+        ("m", lambda: aj.accelerations(x, msun)),
+        ("eps", lambda: aj.accelerations(x, m, one)),
+        ("G", lambda: aj.accelerations(x, m, G=one)),
+        ("pos", lambda: aj.potential(kpc, m)),
+        ("G", lambda: aj.potential(x, m, G=one)),
+        ("points", lambda: aj.field_at(kpc, x, m)),
+        ("vel", lambda: aj.leapfrog(x, quantity(np.asarray(v), "km/s"), m, 0.1, 3)),
+        ("dt", lambda: aj.leapfrog(x, v, m, quantity(0.01, "Myr"), 3)),
+        ("steps", lambda: aj.leapfrog(x, v, m, 0.1, quantity(3, "pc"))),
+        ("time", lambda: aj.leapfrog(x, v, m, 0.1, 3, field=aj.Field("point", mass=1.0), time=quantity(0.01, "Myr"))),
+        ("G", lambda: aj.leapfrog(x, v, m, 0.1, 3, G=one)),
+        ("mass", lambda: aj.Field("nfw", mass=quantity(1e12, "Msun"), scale=2.0)),
+        ("scale", lambda: aj.Field("nfw", mass=1.0, scale=one)),
+        ("x", lambda: aj.Field("point", mass=1.0, x=one)),
+        ("pos", lambda: aj.Field("point", mass=1.0).acceleration(0.0, kpc)),
+        ("G", lambda: aj.Field("point", mass=1.0).acceleration(0.0, x, G=one)),
+    ]
+    for argument, call in cases:
+        with pytest.raises(ValueError, match=f"`{argument}` has the unit .*: give plain numbers"):
+            call()
 
 
 def test_what_the_numbers_forbid_is_refused_when_it_is_computed() -> None:

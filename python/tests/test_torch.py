@@ -4,6 +4,7 @@ from typing import Any, Callable
 
 import numpy as np
 import pytest
+import unyt
 
 import allpairs as ap
 
@@ -124,6 +125,11 @@ def test_bad_arguments_are_refused_by_name(place: str) -> None:
         (ValueError, "m", lambda: at.accelerations(x, m[:4])),
         (TypeError, "m", lambda: at.accelerations(x, m.to(torch.float32))),
         (TypeError, "m", lambda: at.accelerations(x, "heavy")),
+        (ValueError, "m", lambda: at.accelerations(x, unyt.unyt_quantity(1.0, "Msun"))),
+        (ValueError, "eps", lambda: at.potential(x, m, unyt.unyt_quantity(1.0, "pc"))),
+        (ValueError, "G", lambda: at.accelerations(x, m, G=unyt.unyt_quantity(1.0, "pc"))),
+        (ValueError, "dt", lambda: at.leapfrog(x, v, m, unyt.unyt_quantity(1.0, "Myr"), 3)),
+        (ValueError, "steps", lambda: at.leapfrog(x, v, m, 0.1, unyt.unyt_quantity(3, "pc"))),
         (ValueError, "eps", lambda: at.accelerations(x, m, x)),
         (ValueError, "eps", lambda: at.accelerations(x, m, -1.0)),
         (ValueError, "accuracy", lambda: at.potential(x, m, accuracy="high")),

@@ -169,6 +169,8 @@ def whole(argument: str, value: Arrays, n: int, dtype: type[np.unsignedinteger[A
 def number(argument: str, value: Any) -> float:
     """A finite number."""
     _quantities.unitless(argument, value)
+    if isinstance(value, (bool, np.bool_, bytes)):
+        raise bad(argument, f"must be a number, got {value!r}")
     try:
         converted = float(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -181,6 +183,8 @@ def number(argument: str, value: Any) -> float:
 def count(argument: str, value: Any, least: int = 0) -> int:
     """A whole number from `least` on."""
     _quantities.unitless(argument, value)
+    if isinstance(value, bool):
+        raise bad(argument, f"must be a whole number, got {value!r}")
     try:
         converted = value.__index__()
     except (AttributeError, TypeError) as error:

@@ -36,6 +36,8 @@ class Energy:
     potential: float
     #: In external fields; 0 where there are none.
     external: float = 0.0
+    #: The part of the kinetic energy that is the motion of the centre of mass.
+    bulk: float = 0.0
 
     @property
     def total(self) -> float:
@@ -44,8 +46,8 @@ class Energy:
 
     @property
     def virial_ratio(self) -> float:
-        """2K/|U|: 1 in equilibrium, 0 at rest."""
-        return 2.0 * self.kinetic / abs(self.potential) if self.potential else float("nan")
+        """2K/|U| in the frame of the centre of mass: 1 in equilibrium, 0 at rest."""
+        return 2.0 * max(self.kinetic - self.bulk, 0.0) / abs(self.potential) if self.potential else float("nan")
 
     def __float__(self) -> float:
         return self.total
@@ -535,7 +537,12 @@ class Bodies(Named):
         G : float or quantity, optional
             Gravitational constant; `Bodies.G` where not given.
         """
-        return Energy(*_native.energy(self._native(), *self._constants(eps, G)))
+        return self._energy(*_native.energy(self._native(), *self._constants(eps, G)))
+
+    def _energy(self, kinetic: float, potential: float, external: float = 0.0) -> Energy:
+        """Energy of these bodies with the motion of their centre of mass."""
+        mass, momentum = float(self.m.sum()), self.m @ self.vel
+        return Energy(kinetic, potential, external, float(0.5 * momentum @ momentum / mass) if mass > 0 else 0.0)
 
     def accelerations(self, eps: Any = 0.0, **options: Any) -> Floats:
         """Accelerations by each other, (N, 3): see `allpairs.accelerations`."""

@@ -83,8 +83,9 @@ class Named:
     if not TYPE_CHECKING:  # a checker of types knows the names itself
 
         def __setattr__(self, name: str, value: Any) -> None:
-            is_ours = type(self).__module__.startswith("allpairs.")
-            if is_ours and not name.startswith("_") and not hasattr(type(self), name):
+            kind = type(self)
+            is_known = name.startswith("_") or hasattr(kind, name) or name in kind.__annotations__
+            if kind.__module__.startswith("allpairs.") and not is_known:
                 raise self._unknown(name)
             super().__setattr__(name, value)
 
@@ -93,7 +94,7 @@ class Named:
 
     def _unknown(self, name: str) -> AttributeError:
         kind = type(self)
-        known = [known for known in dir(kind) if not known.startswith("_")]
+        known = [known for known in [*dir(kind), *kind.__annotations__] if not known.startswith("_")]
         near = [kind._OTHER_NAMES.get(name.lower(), "")] + get_close_matches(name, known, n=1, cutoff=0.6)
         named = next((f": did you mean `{one}`?" for one in near if one), "")
         error = _UnknownNameError(f"{kind.__name__} has no attribute `{name}`{named}")

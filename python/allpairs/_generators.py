@@ -83,6 +83,8 @@ def make(
     given: list[tuple[str, Any]] = []
     for option, value in options.items():
         spelled = one_of("options", option, sorted(known))
+        if spelled == "moon" and isinstance(value, bool):
+            value = float(value)
         is_length = spelled in _LENGTHS and unit_of(value) is not None
         number = _text(option, value, "length") if is_length or isinstance(value, str) else _arrays.number(option, value)
         given.append((spelled, number))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arrays, _native
-from ._bodies import Bodies, measured, time_in_words
-from ._errors import AllpairsError, bad, flag, one_of
+from ._bodies import Bodies, in_units_of, measured, time_in_words
+from ._errors import AllpairsError, Named, bad, flag, one_of
 from ._quantities import plain
 from ._simulation import LOG, Simulation
 
@@ -194,8 +194,15 @@ def _scale_bar(plot: Any, corner: tuple[float, float], half: float, unit: str | 
     plot.text(x + 0.5 * length, y + 0.03 * half, text, color="white", ha="center", va="bottom", fontsize=9)
 
 
-class Page:
+def in_one_unit(snapshots: Sequence[Bodies]) -> list[Bodies]:
+    """Snapshots in the units of the first, as one picture shows them."""
+    return [in_units_of("snapshots", bodies, snapshots[0].units) for bodies in snapshots]
+
+
+class Page(Named):
     """A page that turns, zooms and plays bodies in a browser; notebooks show it."""
+
+    html: str
 
     def __init__(self, html: str) -> None:
         self.html = html
@@ -231,7 +238,7 @@ def view(
     """
     if isinstance(snapshots, (Bodies, Simulation)):
         snapshots = [_bodies(snapshots)]
-    shown = [(_bodies(bodies)._native(), bodies.time) for bodies in snapshots]
+    shown = [(bodies._native(), bodies.time) for bodies in in_one_unit([_bodies(each) for each in snapshots])]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
         _native.view(shown, title, _arrays.count("most_bodies", most_bodies, 1), os.fspath(file), False)
@@ -240,7 +247,7 @@ def view(
         return Page(file.read_text(encoding="utf-8"))
 
 
-class Charts(dict[str, str]):
+class Charts(Named, dict[str, str]):
     """Charts by name, as SVG; notebooks show them."""
 
     def _repr_html_(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from . import _arrays, _native, _program
 from ._arrays import Floats
 from ._bodies import Bodies, measured, measured_array
-from ._errors import AllpairsError, FileError, bad, flag, one_of
+from ._errors import AllpairsError, FileError, Named, bad, flag, one_of
 from ._simulation import Simulation
 
 #: Names of snapshots in a folder end in these, or in digits alone.
@@ -27,7 +27,7 @@ _ENDING_OF = {"hdf5-gzip": "hdf5", "tipsy-ids": "bin", "tipsy-native": "tipsy"}
 _MOVIES = (".gif", ".apng", ".png", ".mp4", ".webm")
 
 
-class Series(Sequence[Bodies]):
+class Series(Named, Sequence[Bodies]):
     """Snapshots in the order of time, each read from its file when it is asked for.
 
     ``series[0]`` and ``series[-1]`` are `Bodies`, and ``series[::10]`` is another series. A loop ``for bodies in
@@ -37,6 +37,8 @@ class Series(Sequence[Bodies]):
     ----------
     files : list of Path
     """
+
+    files: list[Path]
 
     def __init__(
         self,
@@ -261,7 +263,7 @@ def movie(
     FileError
         There are no snapshots, or the file is there already.
     """
-    from ._pictures import image
+    from ._pictures import _bodies, image, in_one_unit
 
     target, bare, overwrite = Path(path), flag("bare", bare), flag("overwrite", overwrite)
     ending = target.suffix.lower()
@@ -278,7 +280,7 @@ def movie(
         if isinstance(snapshots, (str, os.PathLike)):
             snapshots = series(snapshots)
         if not isinstance(snapshots, Series):
-            given = list(snapshots)
+            given = in_one_unit([_bodies(each) for each in snapshots])
             snapshots = series(folder, create=True)
             for bodies in given:
                 snapshots.add(bodies)

@@ -421,7 +421,7 @@ class Simulation(Named):
 
     def energy(self) -> Energy:
         """Energy of the present state, in double precision."""
-        return Energy(*self._simulation.energy())
+        return self.bodies._energy(*self._simulation.energy())
 
     @property
     def brought(self) -> Brought:
@@ -1234,6 +1234,8 @@ class Batch(Simulation):
                 raise bad("systems", f"must have as many bodies each: {len(systems[0])} and {len(system)}")
             if system.units != systems[0].units:
                 raise bad("systems", "must have the same units")
+            if system.time != systems[0].time:
+                raise bad("systems", f"must be of the same time: {systems[0].time!r} and {system.time!r}")
         first = systems[0]
         joined = Bodies._of(
             (

@@ -302,6 +302,39 @@ def test_bodies_are_not_chosen_by_what_is_no_index() -> None:
     assert bodies[-1].id == bodies[np.array(4)].id == [4] and len(bodies[[]]) == len(bodies[5:]) == 0
 
 
+def test_switches_and_bytes_are_no_numbers() -> None:
+    bodies = ap.plummer(5)
+    for strange in (True, np.bool_(True), b"0.1"):
+        for argument, call in [
+            ("softening", lambda: ap.Simulation(bodies, softening=strange)),
+            ("time", lambda: ap.Bodies(1.0, np.eye(3), time=strange)),
+            ("eps", lambda: bodies.energy(strange)),
+            ("w0", lambda: ap.king(10, w0=strange)),  # type: ignore[arg-type]
+            ("n", lambda: ap.Simulation(bodies, softening=0.1, dt=0.1, device="cpu").step(strange)),  # type: ignore[arg-type]
+        ]:
+            with pytest.raises(ap.ArgumentError, match=f"`{argument}` must be a (whole )?number, got "):
+                call()  # type: ignore[no-untyped-call]
+    assert len(ap.make("solar-system", moon=True)) == 11
+
+
+def test_the_virial_ratio_is_in_the_frame_of_the_centre_of_mass() -> None:
+    rest = ap.plummer(100, seed=1)
+    moving = rest.copy()
+    moving.vel += [30.0, 0, 0]
+    ratio = rest.energy().virial_ratio
+    assert 0.5 < ratio < 1.5 and moving.energy().virial_ratio == pytest.approx(ratio, rel=1e-9)
+    assert moving.energy().kinetic == pytest.approx(rest.energy().kinetic + 450, rel=1e-3)
+    simulation = ap.Simulation(moving, softening=0, dt=0.01, device="cpu")
+    assert simulation.energy().virial_ratio == pytest.approx(ratio, rel=1e-9)
+    assert simulation.energy().virial_ratio == pytest.approx(float(simulation.diagnostics()["virial_ratio"]), rel=1e-9)
+    batch = ap.batch([rest, moving], softening=0, dt=0.01, device="cpu")
+    assert [energy.virial_ratio for energy in batch.energies()] == pytest.approx([ratio, ratio], rel=1e-9)
+    assert np.isnan(ap.Bodies(0.0, np.eye(3)).energy().virial_ratio)
+    moving.time = 1.0
+    with pytest.raises(ap.ArgumentError, match="`systems` must be of the same time: 0.0 and 1.0"):
+        ap.batch([rest, moving], softening=0, dt=0.01, device="cpu")
+
+
 def test_arrays_that_are_read_only_are_copied() -> None:
     frozen = np.ones((5, 3))
     frozen.flags.writeable = False

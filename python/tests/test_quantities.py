@@ -1,5 +1,6 @@
 """Units of arguments: a quantity is converted or refused by name wherever a length, time, mass or speed is taken."""
 
+import re
 from pathlib import Path
 from typing import Any, Callable
 
@@ -285,6 +286,16 @@ def test_units_are_asked_for_where_only_some_numbers_have_them() -> None:
     assert ap.Bodies("2 Msun", pos).m == pytest.approx([2.0] * 5)
     mixed = ap.Bodies(m, [[1 * u.kpc, 10 * u.pc, 0 * u.m]] * 5)
     assert mixed.pos == pytest.approx(np.array([[1000.0, 10, 0]] * 5))
+
+
+def test_pictures_of_several_snapshots_have_one_unit(tmp_path: Path) -> None:
+    here, there = cluster(), cluster().to("kpc")
+    assert re.sub(r"-?\d[\d.e-]*", "#", ap.view([here, there]).html) == re.sub(r"-?\d[\d.e-]*", "#", ap.view([here, here]).html)
+    same, other = (ap.movie(snapshots, tmp_path / f"{i}.gif", size=(40, 40)) for i, snapshots in enumerate([[here, here], [here, there]]))
+    assert same.read_bytes() == other.read_bytes()
+    for call in (lambda: ap.view([here, ap.plummer(5)]), lambda: ap.movie([here, ap.plummer(5)], tmp_path / "3.gif")):
+        with pytest.raises(ap.ArgumentError, match="`snapshots` has bodies in different units"):
+            call()
 
 
 def test_numbers_without_dimension_are_numbers(tmp_path: Path) -> None:

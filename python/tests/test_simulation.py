@@ -170,8 +170,11 @@ def test_names_that_are_not_there_are_refused_with_the_right_one() -> None:
         assert isinstance(refused.value, ap.ArgumentError)
         with pytest.raises(AttributeError, match=f"did you mean `{right}`"):
             getattr(holder, name)
-    with pytest.raises(AttributeError, match="has no attribute `foo`$"):
-        setattr(simulation, "foo", 1)
+    for holder in (simulation, ap.view(bodies), ap.plot(simulation.integrate(0.1, every=0.1)), ap.series([__file__])):
+        with pytest.raises(AttributeError, match="has no attribute `foo`$"):
+            setattr(holder, "foo", 1)
+    with pytest.raises(AttributeError, match="Series has no attribute `file`: did you mean `files`"):
+        setattr(ap.series([__file__]), "file", 1)
     for name in ("dt", "t", "softening"):
         with pytest.raises(AttributeError):
             setattr(simulation, name, 0.5)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
 from ._errors import ArgumentError, Named, bad, flag, one_of
-from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain
+from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain, unitless
 
 if TYPE_CHECKING:
     from ._orbits import Elements
@@ -696,6 +696,7 @@ class Bodies(Named):
 
 
 def _whole_groups(value: Any, n: int) -> NDArray[Any]:
+    unitless("group", value)
     array = np.asarray(value)
     if array.dtype.kind not in "iu" or array.shape != (n,):
         raise bad("group", f"must hold whole numbers in the shape ({n},), not {array.dtype} in the shape {array.shape}")

@@ -1,6 +1,5 @@
 """Units of arguments: a quantity is converted or refused by name wherever a length, time, mass or speed is taken."""
 
-import re
 from pathlib import Path
 from typing import Any, Callable
 
@@ -290,7 +289,7 @@ def test_units_are_asked_for_where_only_some_numbers_have_them() -> None:
 
 def test_pictures_of_several_snapshots_have_one_unit(tmp_path: Path) -> None:
     here, there = cluster(), cluster().to("kpc")
-    assert re.sub(r"-?\d[\d.e-]*", "#", ap.view([here, there]).html) == re.sub(r"-?\d[\d.e-]*", "#", ap.view([here, here]).html)
+    assert ap.view([here, there]).html == ap.view([here, here]).html
     same, other = (ap.movie(snapshots, tmp_path / f"{i}.gif", size=(40, 40)) for i, snapshots in enumerate([[here, here], [here, there]]))
     assert same.read_bytes() == other.read_bytes()
     for call in (lambda: ap.view([here, ap.plummer(5)]), lambda: ap.movie([here, ap.plummer(5)], tmp_path / "3.gif")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import warnings
@@ -663,7 +664,7 @@ class Simulation(Named):
         ArgumentError
             The time lies before the present, or beyond the next change of a body (`schedule`).
         ComputeError
-            An encounter would stop the simulation before.
+            An encounter would stop the simulation before, or a number would not be finite.
         """
         time, now = measured("t", t, self._units, "time"), self.t
         backwards = self.integrator.eta is None and self.dt < 0
@@ -674,6 +675,14 @@ class Simulation(Named):
         arrays, reached = self._simulation.at(time)
         if reached != time:
             raise ComputeError(f"an encounter would stop the simulation at {reached!r}, before {time!r}")
+        for name, array in (("position", arrays[0]), ("velocity", arrays[1])):
+            strange = np.flatnonzero(~np.isfinite(array).all(axis=1))
+            if len(strange):
+                i = strange[0]
+                raise ComputeError(
+                    f"the {name} of body {i} would be {array[i].tolist()} at {time!r}: it is not finite. The simulation is at "
+                    f"{now!r} still"
+                )
         return self._given(arrays, reached)
 
     def kick(self, dv: Any, ids: Any = None) -> None:
@@ -1201,7 +1210,9 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     """
     import pickle
 
+    recorded: list[tuple[Any, ...]] = []
     if os.path.isdir(path):
+        recorded = _events_of_run(Path(path))
         settings, saved = _native.kept_run(os.fspath(path))
         state: Any = {"settings": settings, "saved": saved, "rows": [], "events": []}
     else:
@@ -1217,7 +1228,27 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     kind = Batch if state["settings"]["systems"] > 1 else Simulation
     simulation = kind.__new__(kind)
     simulation.__setstate__(state)
+    simulation._events += [event for event in recorded if event[0] <= simulation.steps]
     return simulation
+
+
+def _events_of_run(folder: Path) -> list[tuple[Any, ...]]:
+    """Collisions and escapes that a run of the program recorded, as `Simulation.events` has them."""
+    found: list[tuple[Any, ...]] = []
+    for name, kind in (("collisions.csv", "collision"), ("escapers.csv", "escape")):
+        try:
+            rows = list(csv.DictReader((folder / name).read_text(encoding="utf-8").splitlines()))
+        except FileNotFoundError:
+            continue
+        for row in rows:
+            if None in row.values():
+                continue  # the row that was being written when the run was killed
+            ids = (row["id_a"], row["id_b"]) if kind == "collision" else (row["id"], row["id"])
+            masses = (row["mass_a"], row["mass_b"]) if kind == "collision" else (row["mass"], "0")
+            where = tuple(float(row[axis]) for axis in "xyz")
+            numbers = int(row["step"]), float(row["time"])
+            found.append((*numbers, kind, tuple(map(int, ids)), tuple(map(float, masses)), where, float(row["speed"]), row["outcome"]))
+    return sorted(found, key=lambda event: event[:2])
 
 
 class Batch(Simulation):

@@ -382,7 +382,7 @@ def test_quantities_in_lists_are_not_mixed_with_numbers() -> None:
     for plain in (POS, 2.0, "2", [1.0] * 5):  # and no text that is a number has a unit
         with pytest.raises(ap.ArgumentError, match="`units` is needed: `pos` has a unit and `m` has none"):
             ap.Bodies(plain, pos)
-    # A zero has any unit, and units that are named are those of all numbers.
+    # A zero has any unit, and units that are named hold for all numbers.
     assert ap.Bodies(m, [[2 * u.kpc, 0, 0]] * 5).pos[4].tolist() == [2000, 0, 0]
     assert ap.Bodies(heavy, POS, units="pc").m.tolist() == [1, 2, 2, 2, 2]
     assert ap.Bodies(heavy[:1] + [0] * 4, pos).m.tolist() == [1, 0, 0, 0, 0]
@@ -415,7 +415,7 @@ def test_texts_of_zero_and_of_other_dimensions() -> None:
 
 
 class Comoving:
-    """An array as those of swiftsimio are."""
+    """An array as swiftsimio makes them."""
 
     def __init__(self, quantity: Any, a_factor: Any, comoving: bool = True) -> None:
         self.quantity, self.units, self.comoving = quantity, quantity.unit, comoving

@@ -476,6 +476,28 @@ def test_runs_of_the_program_are_resumed(options: str, tmp_path: Path) -> None:
         ap.resume(tmp_path / "none")
 
 
+def test_events_of_the_program_are_resumed(tmp_path: Path) -> None:
+    run = "run cold-collapse --bodies 60 --seed 3 --virial-ratio 1.2 --device cpu --no-cache --checkpoint-every 50 --softening 0 --dt 0.001 --out run"
+    meets = "--radius-of-bodies 0.02 --on-collision merge --escape-radius 1.2 --on-escape remove --steps 1000 --integrator leapfrog"
+    ran = program(*run.split(), *meets.split(), folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    start = ap.cold_collapse(60, seed=3, virial_ratio=1.2)
+    settings: dict[str, Any] = {"softening": 0, "dt": 0.001, "integrator": "leapfrog", "device": "cpu"}
+    same = ap.Simulation(start, radii=0.02, on_collision="merge", escape_radius=1.2, on_escape="remove", **settings)
+    same.step(1000)
+    assert {"collision", "escape"} == set(same.events["kind"])
+    collisions = tmp_path / "run" / "collisions.csv"
+    whole = collisions.read_text()
+    beyond = whole.splitlines()[-1].split(",", 1)[1]
+    for more in ("", f"1001,{beyond}\n", "9,0.0"):  # a row after the checkpoint, and one that was being written
+        collisions.write_text(whole + more)
+        resumed = ap.resume(tmp_path / "run")
+        assert resumed.steps == 1000 and np.array_equal(np.sort(resumed.events), np.sort(same.events))
+    for each in (resumed, same):
+        each.step(100)
+    assert np.array_equal(np.sort(resumed.events), np.sort(same.events))
+
+
 def meeting(**settings: Any) -> ap.Simulation:
     """Two bodies that meet at time 1.9, a heavy one far from them, and one that leaves."""
     bodies = ap.Bodies(
@@ -791,6 +813,20 @@ def test_a_field_without_a_potential_is_not_watched() -> None:
     with pytest.raises(ap.ArgumentError, match="raises ZeroDivisionError for the potential") as error:
         simulate(Divides(1.0))
     assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("integrator", FIELDS_STEPS)
+def test_what_lies_ahead_is_finite(integrator: ap.Integrator) -> None:
+    class Ends(Spring):
+        def acceleration(self, time: float, position: Any) -> Any:
+            return super().acceleration(time, position) * (1 if time < 0.5 else np.nan)
+
+    simulation = ap.Simulation(ap.plummer(20, seed=1), softening=0.1, field=Ends(1.0), integrator=integrator, device="cpu")
+    before = state(simulation)
+    assert np.isfinite(simulation.at(0.3).pos).all()
+    with pytest.raises(ap.ComputeError, match=r"the (position|velocity) of body 0 would be \[nan, nan, nan\] at 0.9: it is not finite"):
+        simulation.at(0.9)
+    assert simulation.t == 0 and state(simulation) == before
 
 
 def test_a_field_is_asked_at_the_origin_where_no_body_is() -> None:

@@ -89,8 +89,11 @@ def given(array: NDArray[Any]) -> Any:
 
 def rows(index: Any, n: int) -> NDArray[Any]:
     """Numbers of the bodies that an index, a slice, a mask or a list of indices chooses of `n`."""
+    is_switch = isinstance(index, (bool, np.bool_))
+    if isinstance(index, (int, np.integer)) and not is_switch:
+        return np.array([range(n)[index]])
     found = np.arange(n)[index]
-    if isinstance(index, (bool, np.bool_)) or found.ndim > 1:
+    if is_switch or found.ndim > 1:
         raise bad("index", f"must be a number, a slice, a mask of all bodies or a list of numbers; got {index!r}")
     return np.atleast_1d(found)
 

@@ -36,7 +36,7 @@ class Own:
                 self._vector("jerk", field.jerk, time, position, velocity)
             )
         if hasattr(field, "potential"):
-            self.potential: Callable[[float, _Vector], float] = self._potential
+            self.potential: Callable[[float, _Vector], float] = self._watched_potential
 
     def _numbers(
         self, dimension: str, shape: tuple[int, ...], function: Callable[..., Any], time: float, position: _Vector, *more: _Vector
@@ -57,9 +57,13 @@ class Own:
             raise bad("field", f"returns the {dimension} in the shape {numbers.shape} instead of {shape}")
         return numbers.astype(float)
 
-    def _potential(self, time: float, position: _Vector) -> float:
+    def potential_at(self, time: float, position: _Vector) -> float:
+        """The potential, of a field that has one."""
+        return float(self._numbers("potential", (), self.field.potential, time, position))
+
+    def _watched_potential(self, time: float, position: _Vector) -> float:
         """The potential. One that is not finite is told of once: of accelerations the library tells itself."""
-        potential = float(self._numbers("potential", (), self.field.potential, time, position))
+        potential = self.potential_at(time, position)
         if any(position) and not (math.isfinite(potential) or self._is_strange):
             self._is_strange = True
             warnings.warn(
@@ -152,6 +156,6 @@ def at_points(
                 pot[i] = probe.energy().external
     for own in given:
         if isinstance(own, Own):
-            potential = getattr(own, "potential", None)
-            pot += np.nan if potential is None else [potential(time, tuple(point)) for point in points.tolist()]
+            known = hasattr(own, "potential")
+            pot += [own.potential_at(time, tuple(point)) for point in points.tolist()] if known else np.nan
     return acc, pot

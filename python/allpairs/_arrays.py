@@ -36,7 +36,7 @@ class Array(NDArray[Any] if TYPE_CHECKING else np.ndarray):  # type: ignore[misc
 
     def _may_change(self) -> None:
         if not self.flags.writeable:
-            raise _read_only()
+            raise read_only("this array is")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         array = np.asarray(array)
@@ -67,10 +67,11 @@ for _name in "add sub mul matmul truediv floordiv mod pow and or xor lshift rshi
     setattr(Array, f"__i{_name}__", _in_place(f"__i{_name}__"))
 
 
-def _read_only() -> ArgumentError:
+def read_only(what: str) -> ArgumentError:
+    """The refusal to write to what a simulation gave out."""
     return ArgumentError(
-        "this array is a copy that a simulation gave out, and to write to it would not change the simulation: use "
-        "`kick` or `set` of the simulation for that, or write to a copy (`.copy()`)"
+        f"{what} a copy that a simulation gave out, and to write to it would not change the simulation: use `kick` or `set` "
+        "of the simulation for that, or write to a copy (`.copy()`)"
     )
 
 

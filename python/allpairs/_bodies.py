@@ -337,7 +337,8 @@ class Bodies(Named):
 
     def _may_change(self) -> None:
         """Refuses to change bodies that a simulation has given out."""
-        self._pos._may_change()
+        if not self._pos.flags.writeable:
+            raise _arrays.read_only("these bodies are")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrays of copies, and of pickles, can be written to."""

@@ -159,7 +159,7 @@ def test_nothing_is_changed_by_mistake() -> None:
         lambda s: [body.vel.__setitem__(0, 3) for body in s.bodies],
         lambda s: s.bodies[:3].pos.__isub__(1),
         lambda s: s.bodies[1:][0].m.__setitem__(0, 1),
-        lambda s: setattr(s.bodies, "time", 5),
+        lambda s: setattr(s.bodies, "time", 5.0),
         lambda s: setattr(s.bodies, "units", "pc"),
         lambda s: setattr(s.bodies[2], "time", 5),
     ]

@@ -458,9 +458,12 @@ fn readers_survive_what_nobody_wrote() {
     let share = seconds.map(|all| Duration::from_secs(all) / kinds as u32);
 
     // Compressed HDF5 is among the files of h5py.
-    let formats = Format::ALL
-        .into_iter()
-        .chain([Format::Gadget, Format::Nemo, Format::Petar]);
+    let formats = Format::ALL.into_iter().chain([
+        Format::Gadget,
+        Format::Nemo,
+        Format::Rebound,
+        Format::Petar,
+    ]);
     for format in formats.filter(|format| *format != Format::Hdf5Gzip) {
         let sound = match format.to_write() == format {
             true => sound(folder.path(), format),

@@ -88,6 +88,7 @@ pub(super) fn convert(options: &Options, out: &mut impl Write) -> anyhow::Result
     let reading = Reading {
         format: options.from,
         physical: options.cosmological.physical,
+        units: None,
     };
     let input = files::load(&options.input, reading)?;
     let (mut snapshot, from, mut units) = (input.snapshot, input.format, input.units);

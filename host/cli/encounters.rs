@@ -1,11 +1,12 @@
 //! Options of encounters: collisions of bodies with radii, and escapes.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
-use allpairs::io::read_column;
+use allpairs::io::{NumberColumn, read_column};
 use allpairs::units::{Measure, Units};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use crate::choices::Named;
 use crate::say;
@@ -34,22 +35,28 @@ pub(super) struct EncounterOptions {
 }
 
 impl EncounterOptions {
-    /// Encounters of a run that begins with so many bodies, if any are to be looked for.
+    /// Encounters of a run that begins with bodies of these ids, if any are to be looked for.
     pub(super) fn begin(
         &self,
         units: Option<&Units>,
-        bodies: usize,
+        ids: &[u64],
     ) -> anyhow::Result<Option<Encounters>> {
         let radii = match &self.radius_of_bodies {
             None => vec![],
             Some(text) => match text.parse::<Measure>() {
                 Ok(radius) => {
                     let radius = radius.length(units);
-                    vec![radius.context("in --radius-of-bodies")?; bodies]
+                    vec![radius.context("in --radius-of-bodies")?; ids.len()]
                 }
-                Err(_) => read_column(Path::new(text), "radius").with_context(|| {
-                    format!("`--radius-of-bodies` is neither a length nor a list of radii: {text}")
-                })?,
+                Err(_) => {
+                    let column = read_column(Path::new(text), "radius");
+                    let column = column.with_context(|| {
+                        format!(
+                            "`--radius-of-bodies` is neither a length nor a list of radii: {text}"
+                        )
+                    })?;
+                    of_bodies(column, ids).with_context(|| format!("in {text}"))?
+                }
             },
         };
         self.resume(units, radii)
@@ -84,6 +91,27 @@ impl EncounterOptions {
         let text = self.radius_of_bodies.as_deref();
         text.filter(|text| text.parse::<Measure>().is_err())
     }
+}
+
+/// The numbers in the order of bodies of these ids.
+fn of_bodies(column: NumberColumn, ids: &[u64]) -> anyhow::Result<Vec<f64>> {
+    let Some(theirs) = column.ids else {
+        return Ok(column.numbers);
+    };
+    let by_id: HashMap<u64, f64> = theirs.iter().copied().zip(column.numbers).collect();
+    ensure!(by_id.len() == theirs.len(), "several rows have the same id");
+    let radius = |id: &u64| {
+        let found = by_id.get(id).copied();
+        found.with_context(|| format!("there is no radius of the body with the id {id}"))
+    };
+    let radii: Vec<f64> = ids.iter().map(radius).collect::<anyhow::Result<_>>()?;
+    ensure!(
+        by_id.len() == radii.len(),
+        "there are {} radii, more than the {} bodies",
+        by_id.len(),
+        radii.len()
+    );
+    Ok(radii)
 }
 
 /// Warning where bounces, which lose nothing, changed the energy by more than this share of it.

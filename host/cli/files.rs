@@ -19,6 +19,7 @@ use anyhow::{Context, ensure};
 
 use crate::options::STANDARD;
 use crate::outputs;
+use crate::say;
 
 /// Returns whether a path names the standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
@@ -95,8 +96,17 @@ impl Waiting {
 /// Reads a snapshot with its units, and says on the standard error what its file holds that is not
 /// used.
 pub(super) fn load(path: &Path, reading: Reading) -> Result<Loaded, ReadError> {
+    load_but(path, reading, |_| false)
+}
+
+/// Like [`load`], without notes on what is used all the same.
+pub(super) fn load_but(
+    path: &Path,
+    reading: Reading,
+    is_used: impl Fn(&str) -> bool,
+) -> Result<Loaded, ReadError> {
     let loaded = read(path, reading)?;
-    for note in &loaded.notes {
+    for note in loaded.notes.iter().filter(|note| !is_used(note)) {
         tell_note(path, note);
     }
     Ok(loaded)
@@ -142,7 +152,7 @@ pub(super) fn units_of(
 
 /// Prints a note about a file on the standard error.
 pub(super) fn tell_note(path: &Path, note: &impl Display) {
-    eprintln!("allpairs: note: {}: {note}", Printable(path.display()));
+    say::tell(format_args!("note: {}: {note}", Printable(path.display())));
 }
 
 /// The format of a file that is to be written: the one `asked` for, or the one that its name tells. A table
@@ -194,6 +204,8 @@ pub(super) fn remove_abandoned(file: &Path) {
     // Where that fails, writing fails or the rest does no harm.
     for path in allpairs::io::remove_abandoned(folder).unwrap_or_default() {
         let path = Printable(path.display());
-        eprintln!("allpairs: note: removed {path}, which a killed process left half-written");
+        say::tell(format_args!(
+            "note: removed {path}, which a killed process left half-written"
+        ));
     }
 }

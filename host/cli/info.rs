@@ -43,6 +43,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     let reading = Reading {
         format: options.format,
         physical: options.cosmological.physical,
+        units: options.force.units,
     };
     let loaded = files::load(&options.input, reading)?;
     let mut force = options.force.clone();

@@ -32,10 +32,9 @@ const DEFAULT_STEPS: u64 = 100;
 /// Bodies to simulate, and how.
 #[derive(Debug, clap::Parser)]
 pub(super) struct Options {
-    /// A snapshot file (own format, HDF5, Gadget's binary, NEMO, NumPy, VTK, Tipsy or a table of
-    /// text), the
-    /// name of initial conditions, such as plummer (`allpairs ic` lists them), or a .toml file with
-    /// these options. `-` is a snapshot on the standard input.
+    /// A snapshot file, the name of initial conditions, or a .toml file with these options. Files have Allpairs's own
+    /// format, HDF5, Gadget's binary, NEMO, REBOUND, NumPy, VTK, Tipsy or a table of text. `allpairs ic` lists initial
+    /// conditions, such as plummer. `-` is a snapshot on the standard input.
     pub(super) input: PathBuf,
     /// Format of the input file, if its content is not to decide.
     #[arg(long)]

@@ -137,8 +137,13 @@ fn input(options: &Options) -> anyhow::Result<Input> {
     let reading = Reading {
         format: options.format,
         physical: options.cosmological.physical,
+        units: options.force.units,
     };
-    let loaded = files::load(path, reading).map_err(|error| {
+    let is_heeded = |note: &str| {
+        let is_file = options.encounters.file().map(Path::new) == Some(path);
+        is_file && note == "columns that are not used here: radius"
+    };
+    let loaded = files::load_but(path, reading, is_heeded).map_err(|error| {
         let is_a_name = matches!(error.fault, ReadFault::NotFound) && path.extension().is_none();
         let error = anyhow::Error::from(error);
         match is_a_name {
@@ -187,7 +192,7 @@ fn begin(
     let spec = RunSpec {
         encounters: options
             .encounters
-            .begin(options.force.units.as_ref(), bodies.len())?,
+            .begin(options.force.units.as_ref(), &bodies.id)?,
         ..options.spec(start, &around)?
     };
     bodies::check_memory(bodies.len() as u64)?;
@@ -210,10 +215,10 @@ fn begin(
 
     let external = External::of_bodies(&run.spec.fields, &bodies, &run.physics)?;
     if let Some(warning) = external.fastest(&bodies).and_then(beyond_first_order) {
-        eprintln!("allpairs: warning: {warning}");
+        say::tell(format_args!("warning: {warning}"));
     }
-    if let Some(warning) = &run.imprecise {
-        eprintln!("allpairs: warning: {warning}");
+    for warning in &run.warnings {
+        say::tell(format_args!("warning: {warning}"));
     }
     outputs.check_folder()?;
 
@@ -256,7 +261,7 @@ fn begin(
     let is_unknown = options.force.units.is_none() && options.generator().is_none();
     if is_unknown && run.spec.fields.is_empty() {
         let hint = hint_of_units(recording.origin());
-        hint.inspect(|hint| eprintln!("allpairs: hint: {hint}"));
+        hint.inspect(|hint| say::tell(format_args!("hint: {hint}")));
     }
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
@@ -284,17 +289,21 @@ fn beyond_first_order((body, square): (usize, f64)) -> Option<String> {
     })
 }
 
-/// Hint that bodies of unknown units fly apart, as they do where G is wrong.
+/// Hint that bodies of unknown units fly apart or fall together, as they do where G is wrong.
 fn hint_of_units(origin: &Conserved) -> Option<String> {
     const MUCH: f64 = 100.0;
+    const LITTLE: f64 = 1e-5;
     let ratio = origin.virial_ratio();
-    (ratio.is_finite() && ratio > MUCH).then(|| {
-        format!(
-            "2K/|U| = {} at the start: bodies fly apart. Units are unknown, and G = 1: give --units, such as \
+    let what = match ratio {
+        _ if ratio.is_finite() && ratio > MUCH => "fly apart",
+        _ if 0.0 < ratio && ratio < LITTLE => "fall onto each other",
+        _ => return None,
+    };
+    Some(format!(
+        "2K/|U| = {} at the start: bodies {what}. Units are unknown, and G = 1: give --units, such as \
              pc,Msun,km/s, or --gravity",
-            say::scientific(ratio)
-        )
-    })
+        say::scientific(ratio)
+    ))
 }
 
 /// The memory that a run needs, where it is much: a gigabyte, or a tenth of what there is.

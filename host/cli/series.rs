@@ -83,6 +83,7 @@ impl Series {
         let reading = Reading {
             format: self.format,
             physical: self.cosmological.physical,
+            units: self.units,
         };
         let loaded = files::read(file, reading)?;
         for note in loaded.notes {

@@ -14,6 +14,8 @@
 mod measure;
 mod named;
 mod shown;
+#[cfg(any(feature = "csv", feature = "hdf5"))]
+mod spelled;
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,6 +26,8 @@ use crate::bodies::Bodies;
 
 pub use measure::{Measure, MeasureError};
 pub use shown::Shown;
+#[cfg(any(feature = "csv", feature = "hdf5"))]
+pub(crate) use spelled::spelled;
 
 /// Gravitational constant in m³ kg⁻¹ s⁻², CODATA 2018.
 pub const G: f64 = 6.674_30e-11;
@@ -270,6 +274,26 @@ impl FromStr for Units {
             Err(UnknownUnits::System(text.to_owned()))
         }
     }
+}
+
+/// Units that are known by the value of the constant of gravity in them; `None` where no usual units have it.
+pub(crate) fn usual_units(gravity: f64) -> Option<Units> {
+    const USUAL: [&str; 8] = [
+        "kpc,1e10Msun,km/s",
+        "pc,Msun,km/s",
+        "kpc,Msun,km/s",
+        "pc,Msun,Myr",
+        "au,Msun,yr",
+        "au,Msun,day",
+        "m,kg,s",
+        "cm,g,s",
+    ];
+    /// Relative errors of constants that people write down.
+    const ROUNDED: f64 = 2e-3;
+    let units = USUAL.iter().filter_map(|list| list.parse::<Units>().ok());
+    units
+        .into_iter()
+        .find(|units| (gravity / units.g() - 1.0).abs() < ROUNDED)
 }
 
 /// A length in m, read with its unit: `1.5pc`.

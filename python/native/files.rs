@@ -34,7 +34,11 @@ pub(crate) fn load<'py>(
     let format = format(name).map_err(|why| why.raise(py))?;
     let physical = physical.map(|name| parsed(name, "physical")).transpose();
     let physical = physical.map_err(|why: Failure| why.raise(py))?;
-    let reading = Reading { format, physical };
+    let reading = Reading {
+        format,
+        physical,
+        units: None,
+    };
     let loaded = compute_long(py, move || Ok(io::load(&path, reading)?))?;
     let Snapshot { time, bodies } = loaded.snapshot;
     let units = loaded.units.map(|units| units.list());

@@ -310,7 +310,7 @@ fn quantity(
     };
     let measured = match quantity {
         Quantity::Frequency => frequency(size),
-        _ => unit(size).ok(),
+        _ => unit(size).ok().or_else(|| zero(size)),
     };
     let (dimension, size) = measured.ok_or_else(|| wrong(wanted))?;
     let Some(units) = units else {
@@ -326,6 +326,13 @@ fn quantity(
         _ => return Err(wrong(wanted)),
     };
     Ok(sign * size / one)
+}
+
+/// Zero with a unit, which is no unit itself.
+fn zero(text: &str) -> Option<(Dimension, f64)> {
+    let (number, name) = text.split_at(text.find(char::is_alphabetic)?);
+    let (dimension, _) = unit(name).ok()?;
+    (number.trim().parse() == Ok(0.0)).then_some((dimension, 0.0))
 }
 
 /// A speed over a length, or a number over a time, in 1/s.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gpu_kernels::fields::KNOT;
 
 use crate::io::read_text;
+use crate::names::tells_of_columns;
 
 /// Time, position and velocity.
 type Knot = (f64, [f64; 3], [f64; 3]);
@@ -33,6 +34,17 @@ pub enum PathFault {
         /// The line.
         text: String,
     },
+    /// Units, or names of columns in another order.
+    #[error(
+        "line {line} of the path tells units or other columns, which are not read here: give numbers t x y z, or t x y z vx \
+         vy vz, in the units of the run: `{text}`"
+    )]
+    Columns {
+        /// Number of the line.
+        line: usize,
+        /// The line.
+        text: String,
+    },
     /// A time that does not follow the one before.
     #[error("times of a path must increase, and {1} follows {0}")]
     Order(f64, f64),
@@ -50,6 +62,9 @@ pub enum PathFault {
 }
 
 const WIDTH: usize = KNOT as usize;
+
+/// Columns of a table, the last three of which may be left out.
+const NAMES: [&str; WIDTH] = ["t", "x", "y", "z", "vx", "vy", "vz"];
 
 impl Path {
     /// The path through these positions, given as time and position.
@@ -86,8 +101,8 @@ impl Path {
     }
 
     /// Reads a table of `t x y z` or `t x y z vx vy vz` in the units of the run, a row per line, with
-    /// commas or white space between numbers. Lines that begin with `#`, and a first line of names, are
-    /// left out.
+    /// commas, semicolons or white space between numbers. Lines that begin with `#`, and a first line of names, are
+    /// left out, but those are refused that tell units or another order.
     ///
     /// # Errors
     /// If the file cannot be read, or is no such table.
@@ -108,12 +123,21 @@ impl Path {
         let mut is_first = true;
         for (line, text) in (1..).zip(text.lines()) {
             let trimmed = text.trim();
+            let is_heading = rows.is_empty() && !trimmed.starts_with(|c: char| c.is_ascii_digit());
+            let heading = trimmed.to_ascii_lowercase().replace("time", "t");
+            let tells = |names: &[&str]| tells_of_columns(&heading, names);
+            if is_heading && tells(&NAMES) && tells(&NAMES[..4]) {
+                let text = trimmed.to_owned();
+                return Err(PathFault::Columns { line, text });
+            }
             if trimmed.is_empty() || trimmed.starts_with('#') {
                 continue;
             }
-            let words = trimmed.split(|c: char| c == ',' || c.is_whitespace());
+            let words = trimmed.split(|c: char| c == ',' || c == ';' || c.is_whitespace());
             let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-            let row: Result<Vec<f64>, _> = words.iter().map(|word| word.parse()).collect();
+            // Fortran's exponents too.
+            let number = |word: &&str| word.replace(['d', 'D'], "e").parse();
+            let row: Result<Vec<f64>, _> = words.iter().map(number).collect();
             let names = std::mem::replace(&mut is_first, false)
                 && words.iter().all(|word| word.parse::<f64>().is_err());
             let width = rows.first().map_or(words.len(), Vec::len);

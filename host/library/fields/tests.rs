@@ -872,6 +872,17 @@ fn what_makes_no_sense_is_refused() {
     assert!(error.to_string().contains("`units`"), "{error}");
     let error = parse("mwpotential2014", None, 1.0).expect_err("no units");
     assert!(error.to_string().contains("`units`"), "{error}");
+    let centred = |x: &str| {
+        parse(
+            &format!("point:mass=1Msun,{x}"),
+            Some(&units),
+            units.gravity(),
+        )
+    };
+    let zero = centred("x=0kpc,y=0.0pc,z=2pc").expect("zero with a unit");
+    let plain = centred("x=0,y=0,z=2").expect("plain numbers");
+    assert_eq!(format!("{zero:?}"), format!("{plain:?}"));
+    assert!(centred("x=0km/s").is_err());
     let tide = parse("tide:omega=30km/s/kpc", Some(&units), units.gravity()).expect("a tide");
     assert_eq!(refused(&tide, Integrator::Hermite4), None);
     let refused = refused(&tide, Integrator::Leapfrog).expect("kicks");

@@ -19,8 +19,9 @@
 //! writes them. Names may tell units, as in `x [pc]`; so may a row of units below them (AMUSE), and the
 //! descriptions of columns in ECSV (astropy).
 //!
-//! Tables of blanks without names, as NBODY6 and mcluster have them, are read as `m x y z vx vy vz`, with an
-//! id in front where there are eight columns; a note says so. Heads of PeTar and φ-GRAPE are read.
+//! Tables of blanks without names, as NBODY6 and mcluster have them, are read as `m x y z vx vy vz`. Eight columns
+//! have an id in front or behind. A note says so. A table is one snapshot: bodies of several
+//! times, by a column `time` or by comments between them, are refused. Heads of PeTar and φ-GRAPE are read.
 
 mod columns;
 mod heads;
@@ -80,6 +81,24 @@ pub enum CsvFault {
         /// Beginning of the names.
         names: String,
     },
+    /// Comments that seem to name the columns of a table without names.
+    #[error(
+        "comments before the numbers seem to name the columns, and are not understood (`{0}`): put a line with names \
+         before the numbers, such as x y z vx vy vz mass"
+    )]
+    StrangeNames(String),
+    /// A table without names, of which two columns may have the ids.
+    #[error(
+        "the first and the last of 8 columns may both have ids: put a line with names before the numbers, such as m x y z \
+         vx vy vz id"
+    )]
+    TwoIds,
+    /// A second snapshot in the same table.
+    #[error(
+        "bodies of another time begin here: the file holds several snapshots, and one is read; keep the lines of one \
+         snapshot"
+    )]
+    SecondSnapshot,
     /// A mass below zero in a table without names; its columns may be others.
     #[error(
         "column {column}: the mass of body {body} would be {mass:e}: a table without names is read as {UNNAMED}; \
@@ -164,9 +183,12 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Reads a CSV file from its beginning.
-pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Contents, ReadFault> {
-    match read_all(reader) {
+/// Reads a CSV file from its beginning. `given` are the units of its numbers where it tells none.
+pub(super) fn read(
+    reader: &mut (impl BufRead + Seek),
+    given: Option<Units>,
+) -> Result<Contents, ReadFault> {
+    match read_all(reader, given) {
         Ok(contents) if contents.snapshot.bodies.is_empty() => Err(ReadFault::NoBodies),
         Ok(contents) => Ok(contents),
         Err(stop) => Err(located(reader, stop)),
@@ -175,14 +197,14 @@ pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> Result<Contents, ReadF
 
 /// Reads the units that a file tells.
 pub(super) fn read_units(reader: &mut (impl BufRead + Seek)) -> Result<Option<Units>, ReadFault> {
-    match Table::open(reader).map(|table| table.units) {
+    match Table::open(reader, None).map(|table| table.units) {
         Ok(units) => Ok(units),
         Err(stop) => Err(located(reader, stop)),
     }
 }
 
-fn read_all(reader: &mut impl BufRead) -> Result<Contents, Stop> {
-    let mut table = Table::open(reader)?;
+fn read_all(reader: &mut impl BufRead, given: Option<Units>) -> Result<Contents, Stop> {
+    let mut table = Table::open(reader, given)?;
     let bodies = table.bodies()?;
     if let Some((at, expected)) = table.counted
         && expected != bodies.len()

@@ -38,6 +38,7 @@ mod amuse;
 mod dataset;
 mod lzf;
 mod read;
+mod units;
 
 use std::io::Write;
 

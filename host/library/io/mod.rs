@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [Allpairs's own](binary) | runs: lossless, checksummed, mappable into memory |
 //! | [HDF5](hdf5) in Gadget's layout, [Tipsy](tipsy) | astrophysics programs; pynbody, yt |
-//! | [Gadget's binary formats](gadget), [NEMO](nemo) | read only: what other programs wrote |
+//! | [Gadget's binary formats](gadget), [NEMO](nemo), [REBOUND](rebound) | read only: what other programs wrote |
 //! | [tables](peers) of PeTar and NBODY6 | codes for star clusters go on with them |
 //! | [NumPy archives](npz), [CSV](csv) | Python; everything else |
 //! | [VTK](vtp) | ParaView, VisIt |
@@ -37,6 +37,7 @@ pub mod petar;
 mod pieces;
 mod points;
 mod printable;
+pub mod rebound;
 mod recognise;
 mod streams;
 pub mod tipsy;
@@ -61,7 +62,7 @@ pub use column::Malformed;
 pub use cosmology::{UnknownVelocities, Velocities};
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
-pub use points::{Points, read_column, read_points, write_table};
+pub use points::{NumberColumn, Points, read_column, read_points, write_table};
 pub use printable::Printable;
 pub use streams::{is_pipe, read_stream};
 pub use tipsy::{TipsyDialect, TipsyFault};
@@ -132,6 +133,8 @@ pub enum Format {
     Gadget,
     /// Snapshots of NEMO, see [`nemo`]; read, and not written.
     Nemo,
+    /// Archives of REBOUND, see [`rebound`]; read, and not written.
+    Rebound,
     /// PeTar's: its input is written, see [`peers`]; this and its [binary](petar) snapshots are read.
     Petar,
     /// The table that NBODY6 reads as `dat.10`, see [`peers`].
@@ -168,7 +171,9 @@ impl Format {
     /// The format to write what was read in this one: itself, or HDF5 where it is read only or does not keep all.
     pub fn to_write(self) -> Format {
         match self {
-            Format::Gadget | Format::Nemo | Format::Petar | Format::Nbody6 => Format::Hdf5,
+            Format::Gadget | Format::Nemo | Format::Rebound | Format::Petar | Format::Nbody6 => {
+                Format::Hdf5
+            }
             format => format,
         }
     }
@@ -187,6 +192,7 @@ impl Format {
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
             Format::Nemo => "nemo",
+            Format::Rebound => "rebound",
             Format::Petar => "petar",
             Format::Nbody6 => "nbody6",
         }
@@ -208,6 +214,7 @@ impl Format {
             Format::Vtp => "VTK PolyData",
             Format::Gadget => "Gadget's binary format",
             Format::Nemo => "NEMO",
+            Format::Rebound => "REBOUND's archive",
             Format::Petar => "PeTar's format",
             Format::Nbody6 => "NBODY6's table",
         }
@@ -234,6 +241,7 @@ impl Format {
             Format::Vtp => "vtp",
             Format::Gadget => "gadget",
             Format::Nemo => "nemo",
+            Format::Rebound => "rebound",
             Format::Petar => "petar",
             Format::Nbody6 => "nbody6",
         }
@@ -488,13 +496,15 @@ pub fn read(path: &Path, format: Option<Format>) -> Result<(Snapshot, Format), R
 }
 
 /// How a file is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The format, if the content is not to decide.
     pub format: Option<Format>,
     /// Velocities of a cosmological snapshot that is to be made physical at its time. Without these, such a snapshot
     /// is refused.
     pub physical: Option<Velocities>,
+    /// Units of the numbers if the file records none, for a time that it tells with a unit.
+    pub units: Option<Units>,
 }
 
 /// In this format.
@@ -502,7 +512,7 @@ impl From<Option<Format>> for Reading {
     fn from(format: Option<Format>) -> Self {
         Self {
             format,
-            physical: None,
+            ..Self::default()
         }
     }
 }
@@ -514,7 +524,9 @@ impl From<Option<Format>> for Reading {
 /// See [`read`].
 pub fn load(path: &Path, reading: impl Into<Reading>) -> Result<Loaded, ReadError> {
     let reading = reading.into();
-    let Reading { format, physical } = reading;
+    let Reading {
+        format, physical, ..
+    } = reading;
     if is_pipe(path) {
         let bytes = at_path(path, || read_stream(&mut File::open(path)?))?;
         return load_from(io::Cursor::new(bytes), path, reading);
@@ -600,6 +612,7 @@ pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, 
             Format::Npz => npz::read_units(file, size),
             #[cfg(feature = "hdf5")]
             Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file.into_inner(), size),
+            Format::Rebound => rebound::read(&mut file, size).map(|contents| contents.units),
             Format::Tipsy(_) | Format::Vtp | Format::Gadget | Format::Nemo => Ok(None),
             #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
             format => Err(ReadFault::NotBuilt(format)),
@@ -702,14 +715,18 @@ fn parse<R: Read + Seek>(
     mut reader: BufReader<R>,
     size: u64,
     name: &Path,
-    Reading { format, physical }: Reading,
+    Reading {
+        format,
+        physical,
+        units,
+    }: Reading,
 ) -> Result<Loaded, ReadFault> {
     let found = format_of(&mut reader, size, name, format)?;
     let contents = match found {
         Format::Allpairs => binary::read(&mut reader, size)?,
         Format::Petar if is_binary(&mut reader, size)? => petar::read(&mut reader, size)?,
         #[cfg(feature = "csv")]
-        Format::Csv | Format::Petar | Format::Nbody6 => csv::read(&mut reader)?,
+        Format::Csv | Format::Petar | Format::Nbody6 => csv::read(&mut reader, units)?,
         #[cfg(feature = "npz")]
         Format::Npz => npz::read(reader, size)?,
         #[cfg(feature = "hdf5")]
@@ -717,6 +734,7 @@ fn parse<R: Read + Seek>(
         Format::Vtp => vtp::read(&mut reader, size)?,
         Format::Gadget => gadget::read(&mut reader, size)?,
         Format::Nemo => nemo::read(&mut reader, size)?,
+        Format::Rebound => rebound::read(&mut reader, size)?,
         Format::Tipsy(dialect) => {
             let asked = format.is_some().then_some(dialect);
             let (contents, dialect) = tipsy::read(&mut reader, size, asked)?;
@@ -819,7 +837,7 @@ fn write_checked(
         Format::Vtp => vtp::write(file, snapshot),
         Format::Petar => peers::write_petar(file, snapshot, units),
         Format::Nbody6 => peers::write_nbody6(file, snapshot),
-        Format::Gadget | Format::Nemo => Err(WriteFault::ReadOnly(format)),
+        Format::Gadget | Format::Nemo | Format::Rebound => Err(WriteFault::ReadOnly(format)),
         #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
         format => Err(WriteFault::NotBuilt(format)),
     }

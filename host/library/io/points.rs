@@ -19,6 +19,7 @@ use super::{
     Format, Malformed, Overwrite, Printable, ReadError, ReadFault, at_path, format_of, load, open,
     write_atomically,
 };
+use crate::names::tells_of_columns;
 use crate::units::Units;
 
 /// Points of a file.
@@ -92,17 +93,38 @@ fn any_points(path: &Path) -> Result<Points, ReadError> {
     }
 }
 
+/// A column of numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NumberColumn {
+    /// The numbers.
+    pub numbers: Vec<f64>,
+    /// Ids of the bodies that they belong to, if the table has a column `id`.
+    pub ids: Option<Vec<u64>>,
+}
+
 /// Reads a list of numbers: a text file with one number in each line, or a table with the names of its
-/// columns in the first line, including this one.
+/// columns in the first line, including this one. A column `id` tells the bodies that the numbers belong to.
 ///
 /// # Errors
-/// If the file is no such list, or a number is not finite.
-pub fn read_column(path: &Path, name: &str) -> Result<Vec<f64>, ReadError> {
+/// If the file is no such list, if a number is not finite, or if a comment tells other names or units.
+pub fn read_column(path: &Path, name: &str) -> Result<NumberColumn, ReadError> {
     at_path(path, || {
         let (_, _) = open(path)?;
         let text = String::from_utf8(fs::read(path)?)
             .map_err(|_| Malformed::new("the table", "it is not text"))?;
-        Ok(parse(&text, [name])?.0.into_iter().flatten().collect())
+        let (numbers, others) = parse(&text, [name])?;
+        let numbers = numbers.into_iter().flatten().collect();
+        if !others.iter().any(|other| other == "id") {
+            return Ok(NumberColumn { numbers, ids: None });
+        }
+        let whole = |[id]: [f64; 1]| (id >= 0.0 && id.fract() == 0.0).then_some(id as u64);
+        let ids: Option<Vec<u64>> = parse(&text, ["id"])?.0.into_iter().map(whole).collect();
+        let problem = "it has something that is no whole number from 0 on";
+        let ids = ids.ok_or_else(|| Malformed::new("the column id", problem))?;
+        Ok(NumberColumn {
+            numbers,
+            ids: Some(ids),
+        })
     })
 }
 
@@ -116,10 +138,25 @@ fn parse<const N: usize>(
     let wanted = names.join(" ");
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
+        let unheeded = || {
+            let problem = format!(
+                "units, and names in a comment, are not read here (`{}`): put the names alone into a line of their own, \
+                 and give numbers in the units of the bodies",
+                text.trim_start_matches('#').trim()
+            );
+            Malformed::new(format!("line {line}"), problem)
+        };
+        let is_heading = points.is_empty() && columns.is_none();
+        if text.starts_with('#') && is_heading && tells_of_columns(text, &names) {
+            return Err(unheeded().into());
+        }
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let words = text.split(|c: char| c == ',' || c.is_whitespace());
+        if is_heading && text.contains(['[', '(']) {
+            return Err(unheeded().into());
+        }
+        let words = text.split(|c: char| c == ',' || c == ';' || c.is_whitespace());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let malformed = |problem: String| Malformed::new(format!("line {line}"), problem);
         if columns.is_none() && words.iter().all(|word| word.parse::<f64>().is_err()) {
@@ -141,7 +178,9 @@ fn parse<const N: usize>(
         let columns = *columns.get_or_insert(std::array::from_fn(|k| k));
         for (x, column) in point.iter_mut().zip(columns) {
             let word = words.get(column).copied().unwrap_or_default();
-            let number = word.parse().ok().filter(|number: &f64| number.is_finite());
+            // Fortran's exponents too.
+            let number = word.replace(['d', 'D'], "e").parse().ok();
+            let number = number.filter(|number: &f64| number.is_finite());
             *x = number.ok_or_else(|| malformed(format!("`{word}` is not a finite number")))?;
         }
         points.push(point);
@@ -227,6 +266,7 @@ mod tests {
             "# points\n1,2,3\n\n-4, 5e3, 0",
             "x,y,z\n1,2,3\n-4,5000,0\n",
             "id,z,y,x\n1,3,2,1\n2,0,5000,-4\n",
+            "# x y z\n1;2;3\n-4;5D3;0\n",
         ] {
             assert_eq!(parse(text, ["x", "y", "z"]).unwrap().0, points, "{text}");
         }
@@ -235,6 +275,15 @@ mod tests {
         assert_eq!((radii, others), (vec![[4.0]], vec!["x".to_owned()]));
         for (text, part) in [
             ("1 2\n", "line 1: a row should be x y z"),
+            ("# z y x\n1 2 3\n", "line 1: units, and names in a comment"),
+            (
+                "# units: kpc\n1 2 3\n",
+                "line 1: units, and names in a comment",
+            ),
+            (
+                "x [kpc],y [kpc],z [kpc]\n1,2,3\n",
+                "line 1: units, and names in a comment",
+            ),
             ("1 2 3\n1 2 q\n", "line 2: `q` is not a finite number"),
             ("x,y\n1,2\n", "no column z"),
             ("1 2 3\n1 2\n", "line 2: `` is not"),

@@ -7,23 +7,17 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{Format, ReadFault, TipsyDialect, gadget, nemo, petar, tipsy};
+use super::{Format, ReadFault, TipsyDialect, gadget, nemo, petar, rebound, tipsy};
 
 /// Bytes that are looked at.
 const START: u64 = 1024;
 
 /// Content that is known and not read: its first bytes, its name, and what makes it readable.
-const FOREIGN: [(&[&[u8]], &str, &str); 24] = [
+const FOREIGN: [(&[&[u8]], &str, &str); 23] = [
     (
         &[b"ALLPAIRS-RESUME"],
         "a checkpoint of Allpairs",
         "give its folder to `allpairs resume`, or name a snapshot of the run",
-    ),
-    (
-        &[b"REBOUND Binary File"],
-        "an archive of REBOUND",
-        "in Python: sim = rebound.Simulation(file); numpy.savetxt('bodies.txt', [[p.m, *p.xyz, *p.vxyz] for p in \
-         sim.particles])",
     ),
     (
         &[b"SIMPLE  =", b"XTENSION="],
@@ -165,6 +159,9 @@ fn content(start: &[u8], size: u64) -> Content {
     }
     if nemo::is_header(start) {
         return Content::Snapshot(Format::Nemo);
+    }
+    if rebound::is_header(start) {
+        return Content::Snapshot(Format::Rebound);
     }
     if tipsy::is_header(start, size) {
         // The reader finds the dialect.

@@ -9,12 +9,48 @@ use super::{CsvFault, UNNAMED, beginning};
 use crate::bodies::{Body, BodyFault, BodyKind, COORDINATES};
 use crate::units::Units;
 
+/// The column of the ids among eight columns without names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdColumn {
+    First,
+    Last,
+    /// Both have whole numbers, of which the last ones follow each other.
+    Either,
+}
+
+impl IdColumn {
+    /// By the first two lines.
+    pub(super) fn of(lines: &[u8]) -> Self {
+        let lines = String::from_utf8_lossy(lines);
+        let rows = lines.lines().map(|line| {
+            let fields = line
+                .split([' ', '\t', ',', ';'])
+                .filter(|field| !field.is_empty());
+            fields.map(whole).collect::<Vec<_>>()
+        });
+        let rows: Vec<Vec<Option<u64>>> = rows.take(2).collect();
+        let ids = |of: fn(&[Option<u64>]) -> Option<&Option<u64>>| {
+            let ids: Option<Vec<u64>> = rows.iter().map(|row| *of(row)?).collect();
+            ids.and_then(|ids| <[u64; 2]>::try_from(ids).ok())
+        };
+        let follow = |[a, b]: [u64; 2]| b == a.wrapping_add(1);
+        match (ids(|row| row.first()), ids(|row| row.last())) {
+            (None, Some([a, b])) if a != b => Self::Last,
+            // Whole numbers of which the last follow each other are no chance, unless the first do too.
+            (Some(first), Some(last)) if follow(last) && !follow(first) => Self::Either,
+            _ => Self::First,
+        }
+    }
+}
+
 /// Position of each quantity, as an index into the fields of a line.
 pub(super) struct Columns {
     coordinates: [usize; 6],
     mass: usize,
     id: Option<usize>,
     kind: Option<usize>,
+    /// Column of the time of the snapshot that a body belongs to, if the file has one.
+    pub(super) time: Option<usize>,
     /// True if the file names them.
     are_named: bool,
     /// Factors that turn the numbers of each coordinate to the units of the table.
@@ -54,6 +90,9 @@ impl Columns {
             mass: need(&MASS)?,
             id: one_of(&ID)?,
             kind: one_of(&KIND)?,
+            time: header
+                .iter()
+                .position(|Name { name, .. }| name == "t" || name.eq_ignore_ascii_case("time")),
             are_named: true,
             factors: [1.0; 6],
         })
@@ -66,6 +105,7 @@ impl Columns {
             mass,
             id,
             kind: None,
+            time: None,
             are_named: false,
             factors: [1.0; 6],
         }
@@ -73,13 +113,15 @@ impl Columns {
 
     /// Columns of a table without names, from the count of numbers in a line; and a note on what they were
     /// taken for.
-    pub(super) fn unnamed(found: usize) -> Result<(Self, String), CsvFault> {
-        let (columns, id) = match found {
-            7 => (Self::from_mass(0, None), ""),
-            8 => (Self::from_mass(1, Some(0)), "id "),
-            found => return Err(CsvFault::Unnamed { found }),
+    pub(super) fn unnamed(found: usize, id: IdColumn) -> Result<(Self, String), CsvFault> {
+        let (columns, read_as) = match (found, id) {
+            (7, _) => (Self::from_mass(0, None), UNNAMED.to_owned()),
+            (8, IdColumn::First) => (Self::from_mass(1, Some(0)), format!("id {UNNAMED}")),
+            (8, IdColumn::Last) => (Self::from_mass(0, Some(7)), format!("{UNNAMED} id")),
+            (8, IdColumn::Either) => return Err(CsvFault::TwoIds),
+            (found, _) => return Err(CsvFault::Unnamed { found }),
         };
-        let note = format!("without names of columns; read as {id}{UNNAMED}");
+        let note = format!("without names of columns; read as {read_as}");
         Ok((columns, note))
     }
 
@@ -87,7 +129,8 @@ impl Columns {
     pub(super) fn others(&self, header: &[Name]) -> Vec<String> {
         let is_used = |column: &usize| {
             self.coordinates.contains(column)
-                || [Some(self.mass), self.id, self.kind].contains(&Some(*column))
+                || [Some(self.mass), self.id, self.kind, self.time].contains(&Some(*column))
+                || header[*column].name.is_empty()
         };
         (0..header.len())
             .filter(|column| !is_used(column))

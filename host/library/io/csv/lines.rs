@@ -1,6 +1,10 @@
 //! Input of the CSV parser: lines of a bounded length, with one separator.
 
+use std::cell::Cell;
 use std::io::{self, Read};
+use std::rc::Rc;
+
+use super::preamble::Preamble;
 
 /// No line of a table of bodies is longer.
 pub(super) const LONGEST_LINE: u64 = 1 << 20;
@@ -30,6 +34,91 @@ impl<R: Read> Read for Bounded<R> {
             }
             if piece.ends_with(b"\n") {
                 self.line = 0;
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// A reader that looks for the beginning of a second snapshot: behind bodies, a comment that tells a time, or more
+/// bodies after two empty lines.
+pub(super) struct Snapshots<R> {
+    inner: R,
+    /// Bytes that have passed.
+    passed: u64,
+    /// Byte at which the line begins.
+    start: u64,
+    /// The line so far: all of a comment, else its first byte.
+    line: Vec<u8>,
+    /// Lines that are neither empty nor comments.
+    rows: usize,
+    /// Lines of these before the first body.
+    heads: usize,
+    /// Empty lines since the last that is not.
+    empty: usize,
+    /// Byte at which a comment with a time begins, behind bodies.
+    time: Option<u64>,
+    /// Byte at which a second snapshot begins, if there is one.
+    second: Rc<Cell<Option<u64>>>,
+}
+
+impl<R> Snapshots<R> {
+    pub(super) fn new(inner: R, heads: usize, second: &Rc<Cell<Option<u64>>>) -> Self {
+        Self {
+            inner,
+            passed: 0,
+            start: 0,
+            line: vec![],
+            rows: 0,
+            heads,
+            empty: 0,
+            time: None,
+            second: Rc::clone(second),
+        }
+    }
+
+    /// Looks at a piece of a line.
+    fn look(&mut self, piece: &[u8]) {
+        let is_comment = self.line.first().or(piece.first()) == Some(&b'#');
+        match is_comment {
+            true => self.line.extend(piece),
+            false if self.line.is_empty() => self.line.extend(piece.trim_ascii_start().first()),
+            false => {}
+        }
+        if !piece.ends_with(b"\n") {
+            return;
+        }
+        let line = std::mem::take(&mut self.line);
+        let has_bodies = self.rows > self.heads;
+        match line.first() {
+            None => self.empty += 1,
+            Some(b'#') => {
+                self.empty = 0;
+                let comment = String::from_utf8_lossy(&line);
+                if has_bodies && Preamble::tells_time(comment.trim_start_matches('#').trim()) {
+                    self.time.get_or_insert(self.start);
+                }
+            }
+            Some(_) => {
+                let is_apart = std::mem::take(&mut self.empty) > 1;
+                let begins = self.time.or(is_apart.then_some(self.start));
+                if has_bodies && self.second.get().is_none() {
+                    self.second.set(begins);
+                }
+                self.rows += 1;
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Snapshots<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        for piece in buffer[..read].split_inclusive(|byte| *byte == b'\n') {
+            self.look(piece);
+            self.passed += piece.len() as u64;
+            if piece.ends_with(b"\n") {
+                self.start = self.passed;
             }
         }
         Ok(read)

@@ -1,7 +1,7 @@
 //! Names of columns, with units in brackets as in `x [pc]`, and what those units are.
 
 use super::super::column::MASS;
-use crate::units::{self, Dimension, Units};
+use crate::units::{Dimension, Units, spelled as unit};
 
 /// Names of the coordinates in tables of programs; the first of each is the one written here.
 pub(super) const PLACES: [[&str; 8]; 6] = [
@@ -75,7 +75,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// Takes apart `x`, `x [pc]`, `x_[pc]`, `x (pc)` or `x_pc`.
+    /// Takes apart `x`, `x [pc]`, `x_[pc]`, `x (pc)`, `x_pc` or `x/pc`.
     pub(super) fn of(text: &str) -> Self {
         let text = text.trim().trim_matches(['"', '\'']);
         let with = |open: char, close: char| {
@@ -91,6 +91,18 @@ impl Name {
                 (is_unit && !is_known(text)).then_some((name, unit))
             })
         };
+        // As in `vx/(km/s)`.
+        let over = || {
+            let (name, unit) = text.split_once('/')?;
+            let unit = unit.trim_matches(['(', ')']);
+            (is_known(name) && is_unit_of(name, unit)).then_some((name, unit))
+        };
+        if let Some((name, unit)) = over() {
+            return Self {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+            };
+        }
         if let Some((name, unit)) = behind() {
             return Self {
                 name: name.to_owned(),
@@ -100,9 +112,11 @@ impl Name {
         let (name, unit) = with('[', ']')
             .or_else(|| with('(', ')'))
             .unwrap_or((text, ""));
+        // As `(1)`, which is the number of a column.
+        let is_number = unit.bytes().all(|byte| byte.is_ascii_digit());
         Self {
             name: name.trim_matches(['_', ' ', '\t']).to_owned(),
-            unit: unit.trim().to_owned(),
+            unit: if is_number { "" } else { unit.trim() }.to_owned(),
         }
     }
 
@@ -135,11 +149,136 @@ pub(super) fn names_in(comment: &str) -> Option<Vec<Name>> {
     // Of mass, position and velocity together there are seven; other words may be names as well.
     const NAMES: usize = 4;
     let after_colon = comment.split_once(':').map(|(_, rest)| rest);
-    [after_colon, Some(comment)]
+    let texts = [after_colon, Some(comment)].into_iter().flatten();
+    // Bars are no names.
+    let texts = texts.filter(|text| !text.contains('|'));
+    let plain = texts.map(|text| words(text).into_iter().map(Name::of).collect::<Vec<_>>());
+    let known = |names: &Vec<Name>| names.iter().filter(|name| name.is_known()).count();
+    // The first of those with the most names that are known.
+    let better = |a: Vec<Name>, b: Vec<Name>| if known(&b) > known(&a) { b } else { a };
+    let names = plain.chain([undecorated(comment)]).reduce(better);
+    names.filter(|names| known(names) >= NAMES)
+}
+
+/// Names between bars, in braces or quotes, with numbers (`1:x`, `(1) x`, `col1=x`, `x:1`), joined by hyphens, or of
+/// vectors (`pos vel mass`, `x1 x2 x3 v1 v2 v3`).
+fn undecorated(comment: &str) -> Vec<Name> {
+    let fields: Vec<&str> = match comment.contains('|') {
+        true => comment.split('|').collect(),
+        false => match &words(comment)[..] {
+            [all] => all.split('-').collect(),
+            several => several.to_vec(),
+        },
+    };
+    let fields = fields
         .into_iter()
-        .flatten()
-        .map(|text| words(text).into_iter().map(Name::of).collect::<Vec<_>>())
-        .find(|names| names.iter().filter(|name| name.is_known()).count() >= NAMES)
+        .flat_map(|field| match field.split_once(") ") {
+            // `(1) x` is one word of a comment.
+            Some((number, name)) => [number, name],
+            None => [field, ""],
+        });
+    let names = fields
+        .map(|field| bare(without_number(bare(field))))
+        .filter(|field| !field.is_empty() && !field.bytes().all(|byte| byte.is_ascii_digit()));
+    of_vectors(names.map(Name::of).collect())
+}
+
+/// A field without quotes and without brackets about it; of the first and last one in a list, without the list's.
+fn bare(field: &str) -> &str {
+    const OPEN: [char; 3] = ['[', '(', '{'];
+    const CLOSE: [char; 3] = [']', ')', '}'];
+    let quotes = |c: char| c.is_whitespace() || c == '"' || c == '\'';
+    let mut field = field.trim_matches(quotes);
+    loop {
+        let inner = match (field.starts_with(OPEN), field.ends_with(CLOSE)) {
+            (true, true) => &field[1..field.len() - 1],
+            (true, false) if !field.contains(CLOSE) => &field[1..],
+            (false, true) if !field.contains(OPEN) => &field[..field.len() - 1],
+            _ => return field,
+        };
+        field = inner.trim_matches(quotes);
+    }
+}
+
+/// A name without the number of its column.
+fn without_number(field: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((before, name)) = field.split_once([':', '=', '.', ')', ']']) {
+        let letters = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let letters = letters.trim_end_matches(['_', ' ']).to_ascii_lowercase();
+        if before.ends_with(|c: char| c.is_ascii_digit())
+            && ["", "c", "col", "column"].contains(&letters.as_str())
+        {
+            return name;
+        }
+    }
+    match field.rsplit_once(':') {
+        Some((name, number)) if is_number(number) => name,
+        _ => field,
+    }
+}
+
+/// Names of coordinates in the place of names of vectors and their numbered components.
+fn of_vectors(mut names: Vec<Name>) -> Vec<Name> {
+    let is = |name: &Name, text: &str| name.name.eq_ignore_ascii_case(text);
+    let numbered = ["x1", "x2", "x3", "v1", "v2", "v3"];
+    if numbered
+        .iter()
+        .all(|text| names.iter().any(|name| is(name, text)))
+    {
+        for (text, [known, ..]) in numbered.iter().zip(PLACES) {
+            for name in names.iter_mut().filter(|name| is(name, text)) {
+                known.clone_into(&mut name.name);
+            }
+        }
+    } else if names.iter().all(|name| name.name.ends_with('1')) {
+        // Of the first of several bodies or times.
+        for Name { name, .. } in &mut names {
+            name.truncate(name.len() - 1);
+        }
+    }
+    let vector = |name: &Name| {
+        let bare = name.name.to_ascii_lowercase();
+        match bare.as_str() {
+            "pos" | "position" | "positions" | "coordinates" => Some(&PLACES[..3]),
+            "vel" | "velocity" | "velocities" => Some(&PLACES[3..]),
+            _ => None,
+        }
+    };
+    let parts = names.into_iter().flat_map(|name| match vector(&name) {
+        Some(places) => places
+            .iter()
+            .map(|[known, ..]| Name {
+                name: (*known).to_owned(),
+                unit: name.unit.clone(),
+            })
+            .collect(),
+        None => vec![name],
+    });
+    parts.collect()
+}
+
+/// The column's number and its name in a comment of one column, such as `column 1: x [pc]` or `1 x`.
+pub(super) fn numbered(comment: &str) -> Option<(usize, Name)> {
+    let lower = comment.to_ascii_lowercase();
+    let prefix = ["columns", "column", "col.", "col", "field"];
+    let skipped = prefix.iter().find(|word| lower.starts_with(**word));
+    let rest =
+        comment[skipped.map_or(0, |word| word.len())..].trim_start_matches(['_', ' ', '(', '[']);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let number = rest[..end].parse().ok()?;
+    let text = rest[end..].trim_start_matches([')', ']', ':', '=', '.', '-', ' ', '\t']);
+    let name = Name::of(words(text).first()?);
+    (rest[end..].len() > text.len()).then_some((number, name))
+}
+
+/// Returns whether comments have letters for places and velocities, as names of columns do.
+pub(super) fn seem_to_name(comments: &str) -> bool {
+    let runs = comments.split(|c: char| !c.is_alphabetic());
+    let runs: Vec<String> = runs.map(str::to_lowercase).collect();
+    let count = |word: &str| runs.iter().filter(|run| *run == word).count();
+    let has_all = |words: &[&str]| words.iter().all(|word| count(word) > 0);
+    has_all(&["x", "y", "z", "vx", "vy", "vz"]) || (count("x") > 2 && count("v") > 2)
 }
 
 /// The fields of a comment: between commas, semicolons or tabs if there are any, else between blanks, of
@@ -172,106 +311,6 @@ pub(super) fn words(comment: &str) -> Vec<&str> {
     }
     words.extend(start.map(|begin| &comment[begin..]));
     words
-}
-
-/// Units that tables have and options have not: sizes in SI's.
-const FURTHER: [(&str, Dimension, f64); 12] = [
-    ("M_earth", Dimension::Mass, 3.986_004e14 / units::G),
-    ("Mearth", Dimension::Mass, 3.986_004e14 / units::G),
-    ("earthMass", Dimension::Mass, 3.986_004e14 / units::G),
-    ("M_jup", Dimension::Mass, 1.266_865_3e17 / units::G),
-    ("Mjup", Dimension::Mass, 1.266_865_3e17 / units::G),
-    ("jupiterMass", Dimension::Mass, 1.266_865_3e17 / units::G),
-    ("Rsun", Dimension::Length, 6.957e8),
-    ("R_sun", Dimension::Length, 6.957e8),
-    ("solRad", Dimension::Length, 6.957e8),
-    ("mm", Dimension::Length, 1e-3),
-    ("kyr", Dimension::Time, 1e3 * units::YEAR),
-    ("hour", Dimension::Time, 3600.0),
-];
-
-/// Size and dimension of a unit, however programs write it; `None` for one that is not known.
-pub(super) fn unit(text: &str) -> Option<(Dimension, f64)> {
-    let text = text.replace("**", "^");
-    if let Some((length, time)) = over(&text)
-        && let (Some((Dimension::Length, length)), Some((Dimension::Time, time))) =
-            (simple(length), simple(time))
-    {
-        return Some((Dimension::Speed, length / time));
-    }
-    simple(&text)
-}
-
-/// A length and a time, of `pc/Myr`, `pc Myr^-1` or `pc Myr-1`.
-fn over(text: &str) -> Option<(&str, &str)> {
-    if let Some((length, time)) = text.split_once('/') {
-        return Some((length, time.trim().trim_matches(['(', ')'])));
-    }
-    let (length, time) = text.trim().rsplit_once([' ', '*', '.'])?;
-    let time = time.trim_matches(['(', ')', '{', '}', '$']);
-    let power = ["^-1", "^{-1", "^(-1", "-1"];
-    let time = power.iter().find_map(|power| time.strip_suffix(power))?;
-    Some((length.trim_end_matches(['*', '(']), time))
-}
-
-/// A unit that is no quotient, or a speed that has a name.
-fn simple(text: &str) -> Option<(Dimension, f64)> {
-    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let text = text.replace(['*', '{', '}', '$'], "");
-    const SPELLINGS: [(&[&str], &str); 11] = [
-        (
-            &[
-                "MSun",
-                "msun",
-                "M_sun",
-                "Msol",
-                "solMass",
-                "M_⊙",
-                "M⊙",
-                "M☉",
-                "m_sun",
-                "M_Sun",
-                "msol",
-                "Solar_Mass",
-                "MSUN",
-                "MSol",
-            ],
-            "Msun",
-        ),
-        (&["AU"], "au"),
-        (&["parsecs", "parsec", "PC"], "pc"),
-        (&["KPC", "Kpc"], "kpc"),
-        (
-            &[
-                "kms", "kms^-1", "kms-1", "km/sec", "kms^(-1)", "km(s^-1)", "kmps", "KMS",
-            ],
-            "km/s",
-        ),
-        (&["ms^-1", "ms-1", "m(s^-1)", "ms^(-1)"], "m/s"),
-        (&["cms^-1", "cms-1"], "cm/s"),
-        (&["years", "year", "yrs"], "yr"),
-        (&["MYR", "Myrs", "myr"], "Myr"),
-        (&["seconds", "second", "sec"], "s"),
-        (&["days", "d"], "day"),
-    ];
-    // A number before the unit, if there is one.
-    let number = |before: &str| match before {
-        "" => Some(1.0),
-        number => number.parse().ok(),
-    };
-    for (name, dimension, size) in FURTHER {
-        if let Some(number) = text.strip_suffix(name).and_then(number) {
-            return Some((dimension, number * size)).filter(|(_, size)| size.is_normal());
-        }
-    }
-    let spelled = SPELLINGS.iter().find_map(|(others, known)| {
-        let before = others.iter().find_map(|other| {
-            let before = text.strip_suffix(other)?;
-            number(before).map(|_: f64| before)
-        });
-        before.map(|before| format!("{before}{known}"))
-    });
-    units::unit(&spelled.unwrap_or(text)).ok()
 }
 
 /// Returns whether a unit says that numbers have none.
@@ -389,30 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_known_however_they_are_spelled() {
-        const PC: f64 = 3.085_677_581_491_367e16;
-        for (text, dimension, size) in [
-            ("pc/Myr", Dimension::Speed, PC / 3.155_76e13),
-            ("pc Myr^-1", Dimension::Speed, PC / 3.155_76e13),
-            ("pc Myr-1", Dimension::Speed, PC / 3.155_76e13),
-            ("AU/day", Dimension::Speed, 149_597_870_700.0 / 86_400.0),
-            ("au d**-1", Dimension::Speed, 149_597_870_700.0 / 86_400.0),
-            ("km / s", Dimension::Speed, 1e3),
-            ("km s-1", Dimension::Speed, 1e3),
-            ("1e5 cm/s", Dimension::Speed, 1e3),
-            ("2 kyr", Dimension::Time, 2e3 * 31_557_600.0),
-            ("M_earth", Dimension::Mass, 5.972_168e24),
-            ("1e-3 Mjup", Dimension::Mass, 1.898_125e24),
-        ] {
-            let (found, value) = unit(text).unwrap_or_else(|| panic!("{text}"));
-            assert_eq!(found, dimension, "{text}");
-            assert!((value / size - 1.0).abs() < 1e-6, "{text}: {value}");
-        }
-        for text in [
-            "furlong", "pc/pc", "Myr/pc", "", "/", "pc^2", "1e400pc", "x-1",
-        ] {
-            assert_eq!(unit(text), None, "{text}");
-        }
+    fn units_stand_behind_names() {
         for (text, name, told) in [
             ("x_pc", "x", "pc"),
             ("vx_km_s", "vx", "km/s"),

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, Read};
 
-use super::names::{self, Name, names_in, words};
+use super::names::{Name, names_in, numbered, seem_to_name, words};
 use super::numbers::number;
 use super::told::{Told, told_in};
 use super::{CsvFault, Stop, beginning};
-use crate::units::{Dimension, Units};
+use crate::settings::Setting;
+use crate::units::{Dimension, Units, spelled, usual_units};
 
 /// Settings, names and units that the lines before the table tell.
 #[derive(Default)]
@@ -21,6 +22,14 @@ pub(super) struct Preamble {
     units: Vec<(String, String)>,
     /// Units that comments tell.
     told: Told,
+    /// Number of comments that tell of units and are not understood.
+    strange: u32,
+    /// The constant of gravity that a comment tells.
+    gravity: Option<f64>,
+    /// Names of which each has a comment.
+    numbered: Vec<Name>,
+    /// Comments that are not understood, to find out whether they name columns.
+    others: String,
     /// Remarks on what was not understood.
     pub(super) notes: Vec<String>,
     /// Offset of the first line that is no comment.
@@ -61,11 +70,54 @@ impl Preamble {
             } else if follows_names && preamble.take_units(comment) {
                 follows_names = false;
             } else {
-                preamble.take_told(comment);
+                if !preamble.take_gravity(comment) {
+                    preamble.take_told(comment);
+                }
+                preamble.take_number(comment);
+                preamble.others.push_str(comment);
+                preamble.others.push('\n');
                 follows_names = false;
             }
         }
+        if preamble.names.is_none() && preamble.numbered.iter().any(Name::is_known) {
+            preamble.names = Some(std::mem::take(&mut preamble.numbered));
+        }
         Ok(preamble)
+    }
+
+    /// Returns whether a comment tells a time, as of a snapshot.
+    pub(super) fn tells_time(comment: &str) -> bool {
+        let mut alone = Self::default();
+        match alone.take_setting(comment, 0) {
+            Ok(_) => alone.time.is_some(),
+            Err(_) => true,
+        }
+    }
+
+    /// The beginning of comments that seem to name columns, and are not understood.
+    pub(super) fn strange_names(&self) -> Option<String> {
+        seem_to_name(&self.others).then(|| beginning(self.others.trim_end()))
+    }
+
+    /// Takes `G = 43007.1`; returns whether the comment is that.
+    fn take_gravity(&mut self, comment: &str) -> bool {
+        let Some((name, value)) = comment.split_once(['=', ':']) else {
+            return false;
+        };
+        let is_gravity =
+            ["G", "gravitational constant", "constant of gravity"].contains(&name.trim());
+        let value = value.split_whitespace().next().and_then(number);
+        self.gravity = value.filter(|_| is_gravity).or(self.gravity);
+        is_gravity && value.is_some()
+    }
+
+    /// Takes the name of the next column, as in `column 2: y`.
+    fn take_number(&mut self, comment: &str) {
+        if let Some((number, name)) = numbered(comment)
+            && [self.numbered.len(), self.numbered.len() + 1].contains(&number)
+        {
+            self.numbered.push(name);
+        }
     }
 
     /// Takes `time = 0.5`, `bodies = 12` and the like; returns whether the comment is one of these.
@@ -74,7 +126,10 @@ impl Preamble {
             return Ok(self.take_time_in_words(comment));
         };
         let value = value.trim();
-        let Name { name, unit } = Name::of(name);
+        let Name { mut name, mut unit } = Name::of(name);
+        if let Some((time, of_time)) = name.clone().split_once('/') {
+            (name, unit) = (time.to_owned(), of_time.to_owned());
+        }
         if name.eq_ignore_ascii_case("bodies") {
             self.bodies = value.parse().ok().map(|bodies| (start, bodies));
             return Ok(true);
@@ -91,6 +146,14 @@ impl Preamble {
         let (first, rest) = first
             .split_once(char::is_whitespace)
             .unwrap_or((first, rest));
+        // As in `5Myr`.
+        let digits = first.trim_end_matches(|c: char| c.is_alphabetic());
+        let (first, rest) = match number(first) {
+            None if !digits.is_empty() && number(digits).is_some() => {
+                (digits, &first[digits.len()..])
+            }
+            _ => (first, rest),
+        };
         let unit = match unit.is_empty() {
             true => rest.trim().trim_matches(['[', ']', '(', ')']).to_owned(),
             false => unit,
@@ -132,7 +195,7 @@ impl Preamble {
             let next = parts
                 .get(at + 2)
                 .map_or("", |next| next.trim_matches(['[', ']', '(', ')']));
-            let unit = match names::unit(next) {
+            let unit = match spelled(next) {
                 Some((Dimension::Time, _)) if unit.is_empty() => next.to_owned(),
                 _ => unit,
             };
@@ -145,15 +208,24 @@ impl Preamble {
 
     /// Takes units that a comment tells in words, or says that they were not understood.
     fn take_told(&mut self, comment: &str) {
+        /// Comments that are named; a file may have as many as bodies.
+        const NAMED: u32 = 3;
         if let Err(note) = told_in(comment, &mut self.told) {
-            self.notes.push(note);
+            self.strange += 1;
+            if self.strange <= NAMED {
+                self.notes.push(note);
+            } else if self.strange == NAMED + 1 {
+                self.notes.push("there are more such comments".to_owned());
+            }
         }
     }
 
     /// The units that comments tell, for a table with these units in the names of its columns.
     pub(super) fn units(&mut self, of_columns: Option<Units>) -> Option<Units> {
         let told = self.told.system().unwrap_or_else(|note| {
-            self.notes.push(note);
+            if of_columns.is_none() {
+                self.notes.push(note);
+            }
             None
         });
         if let (Some(told), Some(columns)) = (told, of_columns)
@@ -165,7 +237,44 @@ impl Preamble {
                 columns.names()
             ));
         }
-        of_columns.or(told)
+        let units = of_columns.or(told);
+        self.check_gravity(units)
+    }
+
+    /// Units by a usual constant of gravity, if there are none; a note if the units have another.
+    fn check_gravity(&mut self, units: Option<Units>) -> Option<Units> {
+        /// Relative errors of constants that people write down.
+        const ROUNDED: f64 = 1e-2;
+        let Some(gravity) = self.gravity.filter(|gravity| *gravity != 1.0) else {
+            return units;
+        };
+        match units {
+            Some(units) => {
+                if (gravity / units.g() - 1.0).abs() > ROUNDED {
+                    self.notes.push(format!(
+                        "a comment tells G = {gravity}, and it is {:.6e} in units of {}, which are taken",
+                        units.g(),
+                        units.names()
+                    ));
+                }
+                Some(units)
+            }
+            None => {
+                let usual = usual_units(gravity);
+                self.notes.push(match &usual {
+                    Some(units) => format!(
+                        "by G = {gravity}, which a comment tells, numbers are in units of {}",
+                        units.names()
+                    ),
+                    None => format!(
+                        "a comment tells G = {gravity}, and no units: give {} or {}",
+                        Setting::Units,
+                        Setting::G
+                    ),
+                });
+                usual
+            }
+        }
     }
 
     /// Takes a column of astropy's tables: `- {name: x, unit: pc, datatype: float64}`.
@@ -191,14 +300,20 @@ impl Preamble {
 
     /// Takes a row of units below the row of names, as AMUSE has it; returns whether it is one.
     fn take_units(&mut self, comment: &str) -> bool {
-        let units = words(comment);
-        let Some(names) = self
-            .names
-            .as_mut()
-            .filter(|names| names.len() == units.len())
-        else {
+        let Some(names) = &mut self.names else {
             return false;
         };
+        let mut units = words(comment);
+        // As `[pc] [pc] [pc]` are one word.
+        if units.len() != names.len() {
+            let open = comment.split(['[', '(']).skip(1);
+            units = open
+                .filter_map(|text| Some(text.split_once([']', ')'])?.0))
+                .collect();
+        }
+        if units.len() != names.len() {
+            return false;
+        }
         for (name, unit) in names.iter_mut().zip(units) {
             name.unit = unit.trim_matches(['"', '\'']).to_owned();
         }
@@ -216,20 +331,23 @@ impl Preamble {
     }
 
     /// The time in these units of the bodies.
-    pub(super) fn time(&mut self, units: Option<&Units>) -> f64 {
-        let Some((time, unit)) = self.time.take() else {
-            return 0.0;
-        };
+    pub(super) fn time(&mut self, units: Option<&Units>) -> Option<f64> {
+        let (time, unit) = self.time.take()?;
+        Some(self.in_units(time, &unit, units))
+    }
+
+    /// A time in this unit, in these units of the bodies.
+    pub(super) fn in_units(&mut self, time: f64, unit: &str, units: Option<&Units>) -> f64 {
         if unit.is_empty() {
             return time;
         }
-        match (names::unit(&unit), units) {
+        match (spelled(unit), units) {
             (Some((Dimension::Time, seconds)), Some(units)) => time * (seconds / units.time),
             _ => {
                 self.notes.push(format!(
                     "the time is told as {time:?} {}, which is not known in units of the bodies: it is taken as \
                      {time:?}",
-                    beginning(&unit)
+                    beginning(unit)
                 ));
                 time
             }

@@ -1,13 +1,15 @@
 //! A table with known columns, and the bodies in its rows.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Read};
+use std::rc::Rc;
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::super::column::left_out;
-use super::columns::{Columns, listed};
+use super::columns::{Columns, IdColumn, listed};
 use super::heads::{self, head};
-use super::lines::{Blanks, Bounded, LONGEST_LINE};
+use super::lines::{Blanks, Bounded, LONGEST_LINE, Snapshots};
 use super::names::Name;
 use super::numbers::number;
 use super::preamble::Preamble;
@@ -23,7 +25,11 @@ pub(super) struct Table<'a> {
     /// Numbers of a row, where no line of names tells it.
     width: Option<usize>,
     pub(super) time: f64,
+    /// The unit of the column of times in the unit of the bodies, if the column tells the time.
+    unit_of_time: Option<f64>,
     pub(super) units: Option<Units>,
+    /// Byte after the preamble at which a second snapshot begins, once it has been read.
+    second: Rc<Cell<Option<u64>>>,
     /// Line that tells the number of bodies, and this number.
     pub(super) counted: Option<(u64, usize)>,
     /// Remarks on columns, units and time.
@@ -31,10 +37,11 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads what stands before the first body.
-    pub(super) fn open(reader: &'a mut impl BufRead) -> Result<Self, Stop> {
+    /// Reads what stands before the first body. `given` are the units of the numbers where the file tells none.
+    pub(super) fn open(reader: &'a mut impl BufRead, given: Option<Units>) -> Result<Self, Stop> {
         let mut preamble = Preamble::read(reader)?;
         let start = preamble.length;
+        let second = Rc::default();
         let mut first = next_line(reader)?;
         let separator = [b',', b';', b'\t']
             .into_iter()
@@ -58,14 +65,27 @@ impl<'a> Table<'a> {
                     columns: Columns::from_mass(head.mass, head.id),
                     width: Some(head.columns),
                     time: head.time,
+                    unit_of_time: None,
                     units: None,
+                    second,
                     counted: Some((start, head.bodies)),
                     notes: vec![head.note],
                 });
             }
         }
 
-        let text = Bounded::new(io::Cursor::new(first).chain(reader));
+        let ids = match width {
+            Some(8) => {
+                first.extend(next_line(reader)?);
+                IdColumn::of(&first)
+            }
+            _ => IdColumn::First,
+        };
+        let heads = usize::from(width.is_none());
+        // The parser takes a comment for a row if the file ends before its line does.
+        let rest = reader.chain(&b"\n"[..]);
+        let text = Bounded::new(io::Cursor::new(first).chain(rest));
+        let text = Snapshots::new(text, heads, &second);
         let (text, separator): (Box<dyn Read>, u8) = match separator {
             Some(separator) if width.is_none() || !are_blanks => (Box::new(text), separator),
             _ => (Box::new(Blanks::new(text)), b','),
@@ -78,13 +98,18 @@ impl<'a> Table<'a> {
                 Some(header.iter().map(Name::of).collect())
             }
             (Some(width), Some(names)) => Some(fitting(names, width).map_err(at)?),
-            (Some(_), None) => None,
+            (Some(_), None) => match preamble.strange_names() {
+                Some(names) => return Err(at(CsvFault::StrangeNames(names))),
+                None => None,
+            },
         };
         let mut notes = vec![];
+        let mut time_unit = None;
         let (columns, units) = match (names, width) {
             (Some(names), _) => {
                 let names = preamble.with_units(names);
                 let mut columns = Columns::of(&names).map_err(at)?;
+                time_unit = columns.time.map(|column| names[column].unit.clone());
                 let others = columns.others(&names);
                 if !others.is_empty() {
                     notes.push(left_out("columns", &others));
@@ -96,21 +121,26 @@ impl<'a> Table<'a> {
                 (columns, units)
             }
             (None, width) => {
-                let (columns, note) = Columns::unnamed(width.unwrap_or(0)).map_err(at)?;
+                let (columns, note) = Columns::unnamed(width.unwrap_or(0), ids).map_err(at)?;
                 notes.push(note);
                 (columns, None)
             }
         };
         let units = preamble.units(units);
-        let time = preamble.time(units.as_ref());
+        let known = units.or(given);
+        let time = preamble.time(known.as_ref());
+        let of_column = columns.time.zip(time_unit).filter(|_| time.is_none());
+        let unit_of_time = of_column.map(|(_, unit)| preamble.in_units(1.0, &unit, known.as_ref()));
         notes.append(&mut preamble.notes);
         Ok(Self {
             rows,
             start,
             columns,
             width,
-            time,
+            time: time.unwrap_or(0.0),
+            unit_of_time,
             units,
+            second,
             counted: preamble.bodies,
             notes,
         })
@@ -121,16 +151,30 @@ impl<'a> Table<'a> {
         let mut bodies = Bodies::default();
         let mut record = StringRecord::new();
         let start = self.start;
+        let second = Rc::clone(&self.second);
+        let is_single = || match second.get() {
+            Some(byte) => Err(Stop::At(start + byte, CsvFault::SecondSnapshot)),
+            None => Ok(()),
+        };
         let mut more = |record: &mut StringRecord| {
             let read = self.rows.read_record(record);
+            is_single()?;
             read.map_err(|fault| stop(start, fault))
         };
+        let mut times = Times::default();
         while more(&mut record)? {
             let byte = start + record.position().map_or(0, |position| position.byte());
             // A carriage return within the first line ends its record, which all others are then compared with.
             if let Some(width) = self.width.filter(|width| *width != record.len()) {
                 let (expected, found) = (width as u64, record.len() as u64);
                 return Err(Stop::At(byte, CsvFault::FieldCount { expected, found }));
+            }
+            let time = self
+                .columns
+                .time
+                .and_then(|column| number(record.get(column)?));
+            if time.is_some_and(|time| times.are_several(time)) {
+                return Err(Stop::At(byte, CsvFault::SecondSnapshot));
             }
             let n = bodies.len();
             if n.is_multiple_of(ROOM) {
@@ -140,7 +184,45 @@ impl<'a> Table<'a> {
             let body = self.columns.body(&record, n);
             bodies.push(body.map_err(|fault| Stop::At(byte, fault))?);
         }
+        if self.columns.time.is_some() {
+            match (times.single(), self.unit_of_time) {
+                (Some(time), Some(unit)) => self.time = time * unit,
+                (Some(_), None) => {}
+                (None, _) => self
+                    .notes
+                    .push(left_out("columns", &["the time of each body"])),
+            }
+        }
         Ok(bodies)
+    }
+}
+
+/// The times in a column.
+#[derive(Default)]
+struct Times {
+    /// The first, and the last so far.
+    ends: Option<(f64, f64)>,
+    /// True if one differed from the one before.
+    differ: bool,
+    /// True if one was equal to the one before.
+    repeat: bool,
+}
+
+impl Times {
+    /// Takes the next; returns whether they are times of snapshots. Times of single bodies differ from line to line.
+    fn are_several(&mut self, time: f64) -> bool {
+        if let Some((_, last)) = self.ends {
+            self.differ |= time != last;
+            self.repeat |= time == last;
+        }
+        self.ends = Some((self.ends.map_or(time, |(first, _)| first), time));
+        self.differ && self.repeat
+    }
+
+    /// The time, if there is only one.
+    fn single(&self) -> Option<f64> {
+        let (first, _) = self.ends.filter(|_| !self.differ)?;
+        first.is_finite().then_some(first)
     }
 }
 
@@ -173,11 +255,14 @@ fn numbers_in(line: &[u8], separator: Option<u8>) -> Option<usize> {
 /// The names of a comment that belong to a table of `width` columns: all of them, or the first where words
 /// follow that are no names.
 fn fitting(mut names: Vec<Name>, width: usize) -> Result<Vec<Name>, CsvFault> {
-    let is_prose = names.len() > width
-        && names[..width].iter().all(Name::is_known)
-        && !names[width..].iter().any(Name::is_known);
-    if is_prose {
-        names.truncate(width);
+    let are_known = |names: &[Name]| names.iter().all(Name::is_known);
+    let are_prose = |names: &[Name]| !names.iter().any(Name::is_known);
+    if let Some(more) = names.len().checked_sub(width) {
+        if are_known(&names[..width]) && are_prose(&names[width..]) {
+            names.truncate(width);
+        } else if are_prose(&names[..more]) && are_known(&names[more..]) {
+            names.drain(..more);
+        }
     }
     match names.len() == width {
         true => Ok(names),

@@ -245,7 +245,7 @@ fn other_separators_and_names_are_read() {
 #[test]
 fn columns_that_are_passed_over_are_named() {
     let text = "x,y,z,vx,vy,vz,mass,eps,m\n1,2,3,4,5,6,7,8,9\n";
-    let contents = read(&mut Cursor::new(text)).unwrap();
+    let contents = read(&mut Cursor::new(text), None).unwrap();
     assert_eq!(contents.snapshot.bodies.mass, [7.0]);
     assert_eq!(contents.notes, ["columns that are not used here: eps, m"]);
 }
@@ -320,7 +320,7 @@ fn a_carriage_return_within_a_row_is_a_fault() {
 }
 
 fn contents(text: &str) -> Contents {
-    read(&mut Cursor::new(text)).unwrap()
+    read(&mut Cursor::new(text), None).unwrap()
 }
 
 #[test]
@@ -373,6 +373,152 @@ fn names_in_comments_are_those_of_the_columns() {
 }
 
 #[test]
+fn names_are_found_however_they_are_decorated() {
+    for names in [
+        "X1 X2 X3 V1 V2 V3 M",
+        "x1 y1 z1 vx1 vy1 vz1 m1",
+        "1:x 2:y 3:z 4:vx 5:vy 6:vz 7:mass",
+        "x:1, y:2, z:3, vx:4, vy:5, vz:6, m:7",
+        "col1=x col2=y col3=z col4=vx col5=vy col6=vz col7=mass",
+        "(1) x (2) y (3) z (4) vx (5) vy (6) vz (7) mass",
+        "[1] x [2] y [3] z [4] vx [5] vy [6] vz [7] mass",
+        "column 1: x\n# column 2: y\n# column 3: z\n# column 4: vx\n# column 5: vy\n# column 6: vz\n# column 7: m",
+        "1 x  place\n# 2 y  place\n# 3 z  place\n# 4 vx\n# 5 vy\n# 6 vz\n# 7 m",
+        "x|y|z|vx|vy|vz|mass",
+        "| x | y | z | vx | vy | vz | mass |",
+        "x-y-z-vx-vy-vz-mass",
+        "{x} {y} {z} {vx} {vy} {vz} {m}",
+        "['x', 'y', 'z', 'vx', 'vy', 'vz', 'm']",
+        "pos(3) vel(3) mass",
+        "pos vel mass",
+        "Columns are x y z vx vy vz m",
+    ] {
+        let text = format!("# {names}\n1 2 3 4 5 6 7\n");
+        let body = contents(&text).snapshot.bodies.body(0);
+        assert_eq!(body.position, [1.0, 2.0, 3.0], "{text}");
+        assert_eq!((body.velocity, body.mass), ([4.0, 5.0, 6.0], 7.0), "{text}");
+    }
+    let pc: Units = "pc,Msun,km/s".parse().unwrap();
+    for names in [
+        "x/pc y/pc z/pc vx/(km/s) vy/(km/s) vz/(km/s) m/Msun",
+        "x y z vx vy vz m\n# [pc] [pc] [pc] [km/s] [km/s] [km/s] [Msun]",
+        "1 x [pc]\n# 2 y [pc]\n# 3 z [pc]\n# 4 vx [km/s]\n# 5 vy [km/s]\n# 6 vz [km/s]\n# 7 m [Msun]",
+    ] {
+        let found = contents(&format!("# {names}\n1 2 3 4 5 6 7\n"));
+        assert!(found.units.unwrap().are_those_of(&pc), "{names}");
+        assert_eq!(found.snapshot.bodies.mass, [7.0], "{names}");
+    }
+    // What seems to name columns and is not understood is not passed over.
+    let (line, found) = fault("# <x> <y> <z> -> <vx> <vy> <vz>; <mu>\n1 2 3 4 5 6 7\n");
+    assert_eq!(line, 2);
+    assert!(
+        found.to_string().contains("seem to name the columns"),
+        "{found}"
+    );
+    let plain = contents("# made on Monday by x and y\n1 2 3 4 5 6 7\n");
+    assert_eq!(plain.snapshot.bodies.mass, [1.0]);
+}
+
+#[test]
+fn a_constant_of_gravity_tells_units() {
+    let table = "1 2 3 4 5 6 7\n";
+    for (comment, units) in [
+        ("G = 43007.1", "kpc,1e10Msun,km/s"),
+        ("G: 4.30091D-3 pc/Msun (km/s)^2", "pc,Msun,km/s"),
+        ("gravitational constant = 39.4769", "au,Msun,yr"),
+    ] {
+        let found = contents(&format!("# {comment}\n{table}"));
+        assert!(
+            found.units.unwrap().are_those_of(&units.parse().unwrap()),
+            "{comment}"
+        );
+        assert!(
+            found.notes.iter().any(|note| note.starts_with("by G = ")),
+            "{:?}",
+            found.notes
+        );
+    }
+    let found = contents(&format!("# G = 17\n{table}"));
+    assert_eq!(found.units, None);
+    assert!(
+        found.notes.concat().contains("tells G = 17, and no units"),
+        "{:?}",
+        found.notes
+    );
+    let found = contents(&format!("# G = 1\n{table}"));
+    assert!(!found.notes.concat().contains("G ="), "{:?}", found.notes);
+    let found = contents(&format!("# units: pc, Msun, km/s\n# G = 43007.1\n{table}"));
+    assert!(
+        found
+            .notes
+            .concat()
+            .contains("and it is 4.300917e-3 in units"),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn ids_are_found_before_and_behind() {
+    let first = contents("7 10 1 3 5 .1 .3 1\n8 20 2 4 6 .2 .4 0\n")
+        .snapshot
+        .bodies;
+    assert_eq!((first.id, first.mass), (vec![7, 8], vec![10.0, 20.0]));
+    let last = contents("1.5 1 3 5 .1 .3 .5 1\n2.5 2 4 6 .2 .4 .6 2\n");
+    assert!(
+        last.notes[0].ends_with("m x y z vx vy vz id"),
+        "{:?}",
+        last.notes
+    );
+    let last = last.snapshot.bodies;
+    assert_eq!((last.id, last.mass), (vec![1, 2], vec![1.5, 2.5]));
+    let (line, found) = fault("10 1 3 5 .1 .3 .5 1\n20 2 4 6 .2 .4 .6 2\n");
+    assert_eq!((line, found), (1, CsvFault::TwoIds));
+}
+
+#[test]
+fn a_second_snapshot_is_refused() {
+    let rows = "10 1 2 3 4 5 6\n20 2 3 4 5 6 7\n";
+    let commas = rows.replace(' ', ",");
+    for (text, second) in [
+        (format!("# time = 0\n{rows}\n\n# time = 1\n{rows}"), 6),
+        (format!("{rows}\n\n{rows}"), 5),
+        (
+            format!("# time = 0\nm,x,y,z,vx,vy,vz\n{commas}# t = 1\n{commas}"),
+            5,
+        ),
+    ] {
+        let (line, found) = fault(&text);
+        assert_eq!((line, found), (second, CsvFault::SecondSnapshot), "{text}");
+    }
+    let series = "time,id,x,y,z,vx,vy,vz,m\n0,1,1,2,3,.1,.2,.3,10\n0,2,1,2,4,.1,.2,.3,10\n";
+    let next = "1,1,1,2,3,.1,.2,.3,10\n1,2,1,2,4,.1,.2,.3,10\n";
+    assert_eq!(
+        fault(format!("{series}{next}")),
+        (4, CsvFault::SecondSnapshot)
+    );
+    assert_eq!(parse(series.replace("\n0,", "\n5,")).unwrap().time, 5.0);
+    let with_units = "t [Myr],x [pc],y [pc],z [pc],vx [pc/Myr],vy [pc/Myr],vz [pc/Myr],m [Msun]\n5,1,2,3,4,5,6,7\n";
+    assert!((parse(with_units).unwrap().time - 5.0).abs() < 1e-12);
+    // Of each body by itself, as ages are.
+    let ages = contents(&series.replace("\n0,2", "\n3,2"));
+    assert_eq!(ages.snapshot.time, 0.0);
+    assert!(
+        ages.notes[0].contains("time of each body"),
+        "{:?}",
+        ages.notes
+    );
+
+    // Comments between bodies, one empty line, and empty lines at the end are no second snapshot.
+    for text in [
+        format!("{rows}# the other galaxy\n\n{rows}\n\n\n"),
+        format!("m x y z vx vy vz\n# t = 1\n{rows}{rows}# t = 2"),
+    ] {
+        assert_eq!(parse(&text).unwrap().bodies.len(), 4, "{text}");
+    }
+}
+
+#[test]
 fn units_of_columns_are_read() {
     let pc: Units = "pc,Msun,km/s".parse().unwrap();
     for text in [
@@ -405,7 +551,19 @@ fn times_in_comments_are_read_or_told() {
     for comment in ["# Time: 5", "# t = 5", "#TIME=5.0D0", "# time = 5"] {
         assert_eq!(contents(&format!("{comment}\n{table}")).snapshot.time, 5.0);
     }
-    let told = contents(&format!("# TIME[Myr] = 5\n{table}"));
+    let given = "pc,Msun,Myr".parse().unwrap();
+    let text = format!("# TIME[Myr] = 5\n{table}");
+    let known = read(&mut Cursor::new(&text), Some(given)).unwrap();
+    assert_eq!(
+        (known.snapshot.time, known.units, known.notes.len()),
+        (5.0, None, 0)
+    );
+    for comment in ["# time = 5Myr", "# t/Myr = 5", "# time=5.0e6yr"] {
+        let text = format!("{comment}\n{table}");
+        let known = read(&mut Cursor::new(&text), Some(given)).unwrap();
+        assert!((known.snapshot.time - 5.0).abs() < 1e-12, "{comment}");
+    }
+    let told = contents(&text);
     assert_eq!(told.snapshot.time, 5.0);
     assert!(told.notes[0].contains("5.0 Myr"), "{:?}", told.notes);
     let told = contents(&format!("# time: at noon\n{table}"));

@@ -1,9 +1,8 @@
 //! Units that comments tell in words: `units: pc, Msun, km/s`, `length unit = kpc`, `positions in pc`.
 
 use super::beginning;
-use super::names::unit;
 use crate::settings::Setting;
-use crate::units::{Dimension, Units};
+use crate::units::{Dimension, Units, spelled as unit};
 
 /// Sizes of units by their dimensions, as far as comments tell them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,12 +10,25 @@ pub(super) struct Told {
     /// A system that is told as a whole.
     system: Option<Units>,
     sizes: Vec<(Dimension, f64)>,
+    /// True if a list has them, which may be of two units, with G = 1.
+    is_list: bool,
 }
 
 impl Told {
-    fn put(&mut self, (dimension, size): (Dimension, f64)) {
-        self.sizes.retain(|(other, _)| *other != dimension);
-        self.sizes.push((dimension, size));
+    /// Takes a unit; returns whether no other one of its dimension was told before.
+    fn put(&mut self, (dimension, size): (Dimension, f64)) -> bool {
+        match self.sizes.iter().find(|(other, _)| *other == dimension) {
+            Some((_, known)) => *known == size,
+            None => {
+                self.sizes.push((dimension, size));
+                true
+            }
+        }
+    }
+
+    /// Takes units; returns whether none contradicts another.
+    fn put_all(&mut self, sizes: impl IntoIterator<Item = (Dimension, f64)>) -> bool {
+        sizes.into_iter().all(|size| self.put(size))
     }
 
     /// The system that they make.
@@ -29,7 +41,9 @@ impl Told {
         }
         let list: Vec<String> = self.sizes.iter().map(listed).collect();
         let list = list.join(",");
-        list.parse().map(Some).map_err(|_| {
+        let is_system = self.is_list || self.sizes.len() > 2;
+        let system = is_system.then(|| list.parse().ok()).flatten();
+        system.map(Some).ok_or_else(|| {
             format!(
                 "the units that comments tell ({list}) make no system of length, mass and time or speed: numbers are \
                  taken as they are, without units"
@@ -73,11 +87,32 @@ const QUANTITIES: [(&[&str], Dimension); 4] = [
 /// The dimension of a word such as `lengths` or `unit_length`.
 fn dimension_of(word: &str) -> Option<Dimension> {
     let word = word.to_ascii_lowercase();
+    let of_unit = match word.as_str() {
+        "unit_l" | "unit_length" => Some(Dimension::Length),
+        "unit_m" => Some(Dimension::Mass),
+        "unit_v" => Some(Dimension::Speed),
+        "unit_t" => Some(Dimension::Time),
+        _ => None,
+    };
+    if of_unit.is_some() {
+        return of_unit;
+    }
     let word = word.strip_prefix("unit").unwrap_or(&word);
     let word = word.strip_suffix("unit").unwrap_or(word).trim_matches('_');
     let is = |name: &&str| word == *name || word.strip_suffix('s') == Some(name);
     let found = QUANTITIES.iter().find(|(names, _)| names.iter().any(is));
     found.map(|(_, dimension)| *dimension)
+}
+
+/// The dimension of a letter such as `x` or `[L]`, of which a unit is told.
+fn dimension_of_letter(word: &str) -> Option<Dimension> {
+    match word {
+        "x" | "y" | "z" | "r" | "X" | "Y" | "Z" | "R" | "L" => Some(Dimension::Length),
+        "m" | "M" => Some(Dimension::Mass),
+        "v" | "vx" | "vy" | "vz" | "V" | "VX" | "VY" | "VZ" => Some(Dimension::Speed),
+        "T" => Some(Dimension::Time),
+        _ => None,
+    }
 }
 
 /// The unit of `UnitVelocity_in_cm_per_s = 1e5`.
@@ -110,16 +145,38 @@ pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
             false => not_understood(),
         };
     }
+    if let Some(system) = system_in(comment) {
+        told.system = Some(system);
+        return Ok(());
+    }
     let words = split(comment);
-    let mut found = false;
+    // Three units alone, such as `kpc km/s Msun`.
+    let mut alone = Told::default();
+    if words.len() > 2 && take_list(comment, &mut alone) && alone.sizes.len() > 2 {
+        return match told.put_all(alone.sizes) {
+            true => Ok(()),
+            false => not_understood(),
+        };
+    }
+    let (mut sizes, mut is_missed) = (vec![], false);
     for (at, word) in words.iter().enumerate() {
-        if let Some(size) = in_name(word, words.get(at + 1)) {
-            told.put(size);
-            found = true;
-        }
-        let Some(wanted) = dimension_of(word) else {
+        sizes.extend(in_name(word, words.get(at + 1)));
+        let next = words.get(at + 1).map_or("", |word| word);
+        let is_told_in = next.eq_ignore_ascii_case("in");
+        let letter = dimension_of_letter(word)
+            .filter(|_| is_told_in || !next.starts_with(|c: char| c.is_ascii_digit()));
+        let Some(wanted) = dimension_of(word).or(letter) else {
             continue;
         };
+        // A quantity with a number is a value, such as the mass of the cluster, unless the comment speaks of units.
+        let lower = word.to_ascii_lowercase();
+        let before = at.checked_sub(1).map_or("", |at| words[at]);
+        let is_unit = lower.contains("unit")
+            || next.to_ascii_lowercase().starts_with("unit")
+            || before.eq_ignore_ascii_case("unit");
+        if wanted == Dimension::Time && !is_unit {
+            continue;
+        }
         let rest = words[at + 1..].iter().skip_while(|word| {
             let word = word.to_ascii_lowercase();
             ["unit", "units", "in", "is", "are", "of"].contains(&word.as_str())
@@ -129,10 +186,26 @@ pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
             let size = unit(&rest[..count].join(" "));
             size.filter(|(dimension, _)| *dimension == wanted)
         });
-        if let Some(size) = size {
-            told.put(size);
-            found = true;
+        let is_value = rest
+            .first()
+            .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+        if is_value && !is_unit && !is_told_in {
+            continue;
         }
+        // `mass in the core` tells nothing of units.
+        let is_phrase = rest
+            .first()
+            .is_none_or(|word| ["the", "a", "each", "all"].contains(word));
+        is_missed |=
+            size.is_none() && is_told_in && !is_phrase && !rest.iter().any(|word| is_without(word));
+        sizes.extend(size);
+    }
+    if is_missed {
+        return not_understood();
+    }
+    let found = !sizes.is_empty();
+    if !told.put_all(sizes) {
+        return not_understood();
     }
     let speaks = || {
         let mut words = words.iter().map(|word| word.to_ascii_lowercase());
@@ -161,8 +234,37 @@ fn is_without(word: &str) -> bool {
     words.contains(&word.as_str())
 }
 
-/// The text behind `units:`, `units =` or `unit system:`.
+/// The system of `all quantities in SI` or `cgs units`.
+fn system_in(comment: &str) -> Option<Units> {
+    let words = split(comment);
+    let is_told = |at: usize| {
+        let before = at.checked_sub(1).map_or("", |at| words[at]);
+        let after = words.get(at + 1).map_or("", |word| word);
+        before.eq_ignore_ascii_case("in") || after.to_ascii_lowercase().starts_with("unit")
+    };
+    words.iter().enumerate().find_map(|(at, word)| {
+        let system = match *word {
+            "SI" | "si" | "mks" | "MKS" => "si",
+            "cgs" | "CGS" => "cm,g,s",
+            _ => return None,
+        };
+        is_told(at).then(|| system.parse().ok()).flatten()
+    })
+}
+
+/// The text behind `units:`, `units =`, `unit system:` or `in units of`.
 fn list_in(comment: &str) -> Option<&str> {
+    let lower = comment.to_ascii_lowercase();
+    for phrase in ["units are ", "in units of ", "units of "] {
+        let at = lower.find(phrase).map(|at| at + phrase.len());
+        // Bytes of letters in lower case are as many only if they are ASCII's.
+        if let Some(list) = at
+            .and_then(|at| comment.get(at..))
+            .filter(|list| list.contains(','))
+        {
+            return Some(list.trim_end_matches('.').trim());
+        }
+    }
     let (name, list) = comment.split_once([':', '='])?;
     let name = name.trim().to_ascii_lowercase();
     let is_list = [
@@ -172,6 +274,7 @@ fn list_in(comment: &str) -> Option<&str> {
         "units system",
         "system of units",
         "unit_system",
+        "unitsystem",
     ];
     is_list.contains(&name.as_str()).then_some(list.trim())
 }
@@ -187,6 +290,8 @@ fn take_list(list: &str, told: &mut Told) -> bool {
     if is_without(list.trim_end_matches("units").trim()) {
         return true;
     }
+    told.is_list = true;
+    let list = list.replace(" and ", ", ");
     let system = match list.to_ascii_lowercase().as_str() {
         "cgs" => "cm,g,s".parse(),
         "mks" => "si".parse(),
@@ -200,7 +305,7 @@ fn take_list(list: &str, told: &mut Told) -> bool {
     let separator = separators.iter().find(|c| list.contains(**c));
     let entries: Vec<String> = match separator {
         Some(c) => list.split(*c).map(|entry| split(entry).join(" ")).collect(),
-        None => joined(&split(list)),
+        None => joined(&split(&list)),
     };
     let mut sizes = vec![];
     for entry in entries.iter().filter(|entry| !entry.is_empty()) {
@@ -216,9 +321,7 @@ fn take_list(list: &str, told: &mut Told) -> bool {
             (None, _) => return false,
         }
     }
-    let is_any = !sizes.is_empty();
-    sizes.into_iter().for_each(|size| told.put(size));
-    is_any
+    !sizes.is_empty() && told.put_all(sizes)
 }
 
 /// Entries of a list of words: a number and the name of a quantity belong to the next word, and a power to the last.
@@ -264,6 +367,24 @@ mod tests {
             (&["units: au, Msun"], "au,Msun"),
             (&["units: SI"], "si"),
             (&["units: cgs"], "cm,g,s"),
+            (&["cgs units"], "cm,g,s"),
+            (&["all quantities in SI"], "si"),
+            (&["kpc km/s Msun"], "kpc,Msun,km/s"),
+            (&["[L]=pc [M]=Msun [V]=km/s"], "pc,Msun,km/s"),
+            (&["unitsystem = au,Msun"], "au,Msun"),
+            (&["Units are pc, Msun, km/s"], "pc,Msun,km/s"),
+            (&["in units of pc, Msun and km/s."], "pc,Msun,km/s"),
+            (&["units: kpc, 10^10 M_\\odot, km s⁻¹"], "kpc"),
+            (&["x,y,z in pc; vx,vy,vz in km/s; m in Msun"], "pc"),
+            (&["r in pc, v in km/s, m in Msun"], "pc"),
+            (
+                &["lengths in pc and velocities in km/s; masses in solar masses"],
+                "pc",
+            ),
+            (
+                &["unit_l = 1e3 pc, unit_m = 1e10 Msun, unit_v = 1e5 cm/s"],
+                "kpc",
+            ),
             (&["length: pc, mass: Msun, velocity: km/s"], "pc,Msun,km/s"),
             (
                 &["length unit: pc", "mass unit = Msun", "unit_velocity: km/s"],
@@ -277,7 +398,7 @@ mod tests {
                 &[
                     "UnitLength = 3.085677581491367e16 m",
                     "mass in 1e3 Msun",
-                    "time: Myr",
+                    "time unit: Myr",
                 ],
                 "pc,1e3Msun,Myr",
             ),
@@ -302,6 +423,15 @@ mod tests {
             "in N-body units",
             "positions and velocities of a cluster",
             "mass function: Kroupa",
+            "the mass in the core is half",
+            "x, y and z are coordinates",
+            "m = 0.5 Msun, N = 20",
+            "half-mass radius 3 pc, total mass 1000 Msun",
+            "CPU time = 35 s",
+            "Plummer sphere, total mass 1e4 Msun, half-mass length 1 pc, velocity dispersion 5 km/s",
+            "distance 8 kpc, speed 220 km/s",
+            "softening length = 0.01 pc",
+            "crossing time 2.8 Myr",
             "made on Monday",
             "unit mass, length and time: none",
         ] {
@@ -318,7 +448,13 @@ mod tests {
             ("in the units of the paper", "was not understood"),
             ("length unit: furlong", "was not understood"),
             ("positions in pc", "make no system"),
-            ("units: pc, Msun, km/s, kpc, yr", "make no system"),
+            ("length unit: pc, velocity unit: km/s", "make no system"),
+            ("length unit: pc, length unit: kpc", "was not understood"),
+            (
+                "lengths in pc and velocities in km/s; masses in stones",
+                "was not understood",
+            ),
+            ("units: pc, Msun, km/s, kpc, yr", "was not understood"),
         ] {
             let note = system(&[comment]).unwrap_err();
             assert!(note.contains(part), "{comment}: {note}");

@@ -20,14 +20,15 @@ use super::super::gadget::KINDS;
 use super::super::pieces::{Piece, join};
 use super::super::{Contents, ReadFault, Snapshot};
 use super::dataset::{Table, values};
+use super::units::units;
 use super::{ALLPAIRS, CODE, amuse, fault, lzf, malformed};
 use crate::bodies::{Bodies, BodyKind};
 use crate::units::Units;
 
 /// Names of the datasets of a particle type that are read; EAGLE has the second.
-const POSITION: &[&str] = &["Coordinates"];
-const VELOCITY: &[&str] = &["Velocities", "Velocity"];
-const MASS: &[&str] = &["Masses", "Mass"];
+pub(super) const POSITION: &[&str] = &["Coordinates"];
+pub(super) const VELOCITY: &[&str] = &["Velocities", "Velocity"];
+pub(super) const MASS: &[&str] = &["Masses", "Mass"];
 const ID: &[&str] = &["ParticleIDs"];
 
 /// Reads the snapshot that the file at `path` belongs to, block by block.
@@ -127,14 +128,14 @@ pub(super) fn dataset(
 }
 
 /// The attributes of a group.
-struct Attributes {
-    place: String,
-    all: Vec<Attribute>,
+pub(super) struct Attributes {
+    pub(super) place: String,
+    pub(super) all: Vec<Attribute>,
 }
 
 impl Attributes {
     /// Reads the attributes of the group `/name`, if the group exists.
-    fn of(root: &Group, name: &str) -> Result<Option<Self>, ReadFault> {
+    pub(super) fn of(root: &Group, name: &str) -> Result<Option<Self>, ReadFault> {
         let place = format!("/{name}");
         let Some(group) = group(root, name)? else {
             return Ok(None);
@@ -143,7 +144,7 @@ impl Attributes {
         Ok(Some(Self { place, all }))
     }
 
-    fn find(&self, name: &str) -> Option<&Attribute> {
+    pub(super) fn find(&self, name: &str) -> Option<&Attribute> {
         self.all.iter().find(|attribute| attribute.name == name)
     }
 
@@ -162,7 +163,7 @@ impl Attributes {
     }
 
     /// The number of an attribute, also as an array of one.
-    fn number(&self, name: &str) -> Result<Option<f64>, ReadFault> {
+    pub(super) fn number(&self, name: &str) -> Result<Option<f64>, ReadFault> {
         match self.numbers(name)?.as_deref() {
             None | Some([]) => Ok(None),
             Some([number]) => Ok(Some(*number)),
@@ -182,67 +183,8 @@ impl Attributes {
     }
 }
 
-/// Names of SWIFT's units.
-const SWIFT: [&str; 3] = [
-    "Unit length in cgs (U_L)",
-    "Unit mass in cgs (U_M)",
-    "Unit time in cgs (U_t)",
-];
-
-/// The units recorded in a file, in any of the places where programs put them.
-fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFault> {
-    const G_OF_GIZMO: &str = "Gravitational_Constant_In_Code_Inits";
-    const GADGET: [&str; 3] = [
-        "UnitLength_in_cm",
-        "UnitMass_in_g",
-        "UnitVelocity_in_cm_per_s",
-    ];
-    const GIZMO: [&str; 3] = [
-        "UnitLength_In_CGS",
-        "UnitMass_In_CGS",
-        "UnitVelocity_In_CGS",
-    ];
-    for name in ["Units", "Header", "Parameters"] {
-        let Some(attributes) = Attributes::of(root, name)? else {
-            continue;
-        };
-        for names in [GADGET, GIZMO, SWIFT] {
-            if names.iter().all(|name| attributes.find(name).is_none()) {
-                continue;
-            }
-            let mut sizes = [f64::NAN; 3];
-            for (size, name) in sizes.iter_mut().zip(names) {
-                *size = attributes.number(name)?.unwrap_or(f64::NAN);
-            }
-            let [length, mass, third] = sizes;
-            let (length, mass) = (length / 1e2, mass / 1e3);
-            let time = if names == SWIFT {
-                third
-            } else {
-                length / (third / 1e2)
-            };
-            let units = Units { length, mass, time };
-            let all = [length, mass, time, units.g()];
-            if all.iter().all(|size| size.is_normal() && *size > 0.0) {
-                let told = attributes.number(G_OF_GIZMO)?.unwrap_or(units.g());
-                if (told / units.g() - 1.0).abs() > 1e-2 {
-                    notes.push(format!(
-                        "/{name}/{G_OF_GIZMO} is {told:e}, and the constant of gravity is {:e} in its units, \
-                         which are taken: give the gravity {told:e} to take the other",
-                        units.g()
-                    ));
-                }
-                return Ok(Some(units));
-            }
-            notes.push(format!(
-                "/{name} tells units of {sizes:?} for {}, which make no system: they are taken for \
-                 unknown",
-                names.join(", ")
-            ));
-        }
-    }
-    Ok(None)
-}
+/// The name of SWIFT's unit of length.
+const SWIFT: &str = "Unit length in cgs (U_L)";
 
 /// The cosmology that a file tells, if its numbers are not what Newtonian mechanics can use.
 fn cosmology(root: &Group, time: f64) -> Result<Option<Cosmology>, ReadFault> {
@@ -266,6 +208,8 @@ fn cosmology(root: &Group, time: f64) -> Result<Option<Cosmology>, ReadFault> {
     let mut is_comoving = None;
     for (group, name, plain) in [
         ("Header", "Redshift", &[0.0][..]),
+        ("Header", "Scale-factor", &[0.0, 1.0]),
+        ("Header", "ExpansionFactor", &[0.0, 1.0]),
         // Zero is what programs leave there that know of no cosmology.
         ("Header", "HubbleParam", &[0.0, 1.0]),
         ("Header", "ComovingIntegrationOn", &[0.0]),
@@ -290,7 +234,7 @@ fn cosmology(root: &Group, time: f64) -> Result<Option<Cosmology>, ReadFault> {
     let Some(because) = because else {
         return Ok(None);
     };
-    let scale_factor = find(&["Scale-factor"])?;
+    let scale_factor = find(&["Scale-factor", "ExpansionFactor"])?;
     let told = Told {
         time,
         scale_factor,
@@ -397,8 +341,8 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
         ));
     }
 
-    let has_swifts_units = Attributes::of(&root, "Units")?
-        .is_some_and(|attributes| attributes.find(SWIFT[0]).is_some());
+    let has_swifts_units =
+        Attributes::of(&root, "Units")?.is_some_and(|attributes| attributes.find(SWIFT).is_some());
     let types = counts.as_ref().map_or(0, Vec::len).max(KINDS.len());
     let (mut parts, mut total, mut rows) = (Vec::new(), 0_u64, vec![0; types]);
     for (number, in_part) in rows.iter_mut().enumerate() {

@@ -431,6 +431,134 @@ fn cosmological_snapshots_are_made_physical() {
     );
 }
 
+/// Stars in datasets with these attributes, for positions, velocities and masses.
+fn with_attributes(header: &[(&str, AttrValue)], attributes: [(&str, AttrValue); 3]) -> Vec<u8> {
+    bytes_of(|builder| {
+        let mut group = builder.create_group("Header");
+        for (name, value) in header {
+            group.set_attr(name, value.clone());
+        }
+        builder.add_group(group.finish());
+        let mut group = builder.create_group("PartType4");
+        let shapes = [("Coordinates", 3), ("Velocities", 3), ("Masses", 1)];
+        for ((name, width), (attribute, value)) in shapes.into_iter().zip(attributes) {
+            let dataset = group
+                .create_dataset(name)
+                .with_f64_data(&vec![1.0; 4 * width as usize]);
+            if width > 1 {
+                dataset.with_shape(&[4, width]);
+            }
+            dataset.set_attr(attribute, value);
+        }
+        builder.add_group(group.finish());
+    })
+}
+
+#[test]
+fn units_of_datasets_are_read() {
+    let kpc: Units = "kpc,1e10Msun,km/s".parse().unwrap();
+    let cgs = |name: &'static str| {
+        [3.085_678e21, 1e5, 1.988_41e43].map(|factor| (name, AttrValue::F64(factor)))
+    };
+    let texts = ["kpc", "km s**-1", "1.00e+10 Msol"];
+    let texts = texts.map(|text| ("units", AttrValue::AsciiString(text.into())));
+    for attributes in [
+        cgs("to_cgs"),
+        cgs("CGSConversionFactor"),
+        cgs("Conversion factor to CGS (not including cosmological corrections)"),
+        texts.clone(),
+    ] {
+        let found = contents(&with_attributes(&[], attributes.clone())).unwrap();
+        let units = found.units.unwrap_or_else(|| panic!("{attributes:?}"));
+        let ratio = units.factors_to(&kpc);
+        for ratio in [ratio.length, ratio.mass, ratio.time] {
+            assert!((ratio - 1.0).abs() < 1e-5, "{attributes:?}: {units}");
+        }
+    }
+    // Where the file tells other units elsewhere, it is said which are taken.
+    let header = [
+        ("UnitLength_in_cm", AttrValue::F64(3.085_678e18)),
+        ("UnitMass_in_g", AttrValue::F64(1.988_41e33)),
+        ("UnitVelocity_in_cm_per_s", AttrValue::F64(1e5)),
+    ];
+    let found = contents(&with_attributes(&header, texts)).unwrap();
+    let note = found
+        .notes
+        .iter()
+        .find(|note| note.contains("attributes of datasets"));
+    assert!(
+        note.is_some_and(|note| note.contains("which are taken")),
+        "{:?}",
+        found.notes
+    );
+    assert!((found.units.unwrap().length / 3.085_678e16 - 1.0).abs() < 1e-5);
+    let unknown = ["furlong"; 3].map(|text| ("units", AttrValue::AsciiString(text.into())));
+    assert_eq!(
+        contents(&with_attributes(&[], unknown)).unwrap().units,
+        None
+    );
+}
+
+#[test]
+fn units_are_found_however_they_are_named() {
+    for names in [
+        [
+            "unitlength_in_cm",
+            "unitmass_in_g",
+            "unitvelocity_in_cm_per_s",
+        ],
+        [
+            "Unit_Length_In_CGS",
+            "Unit_Mass_In_CGS",
+            "Unit_Velocity_In_CGS",
+        ],
+    ] {
+        let sizes = [100.0, 1000.0, 100.0];
+        let header: Vec<_> = names.into_iter().zip(sizes.map(AttrValue::F64)).collect();
+        assert_eq!(
+            contents(&with_header(&header)).unwrap().units,
+            Some(Units::SI),
+            "{names:?}"
+        );
+    }
+    let by_time = [
+        ("UnitLength_in_cm", AttrValue::AsciiString("100.0".into())),
+        ("UnitMass_in_g", AttrValue::F64(1000.0)),
+        ("UnitTime_in_s", AttrValue::F64(1.0)),
+    ];
+    assert_eq!(
+        contents(&with_header(&by_time)).unwrap().units,
+        Some(Units::SI)
+    );
+}
+
+#[test]
+fn the_constant_of_gravity_of_a_file_is_not_passed_over() {
+    let with = |name: &str, g: f64| contents(&with_header(&[(name, AttrValue::F64(g))])).unwrap();
+    let about_gravity = |found: &Contents| found.notes.iter().any(|note| note.contains("/Header/"));
+    let found = with("Gravitational_Constant_In_Code_Inits", 43007.1);
+    let kpc: Units = "kpc,1e10Msun,km/s".parse().unwrap();
+    assert!(
+        found.units.unwrap().are_those_of(&kpc) && about_gravity(&found),
+        "{:?}",
+        found.notes
+    );
+    let found = with("G", 17.0);
+    assert!(
+        found.units.is_none() && about_gravity(&found),
+        "{:?}",
+        found.notes
+    );
+    for (name, g) in [("G", 1.0), ("GravityConstantInternal", 0.0)] {
+        let found = with(name, g);
+        assert!(
+            found.units.is_none() && !about_gravity(&found),
+            "{:?}",
+            found.notes
+        );
+    }
+}
+
 #[test]
 fn cgs_is_not_unknown() {
     let cgs = [

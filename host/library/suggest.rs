@@ -12,7 +12,7 @@ pub use block_steps::{
 };
 pub use rounding::error_in_single;
 pub use softening::{choose_softening, softening};
-pub use step::{choose_step, dynamical_time, longest_step};
+pub use step::{are_on_orbits, choose_step, dynamical_time, longest_step};
 
 use crate::bodies::Bodies;
 use crate::force::cpu;
@@ -113,6 +113,8 @@ pub struct Known<'a> {
     pub g: f64,
     /// Name and advice of the generator that made them, if one did.
     pub made_by: Option<(&'a str, Advice)>,
+    /// True if bodies have radii and may collide.
+    pub collide: bool,
 }
 
 impl Known<'_> {
@@ -123,6 +125,7 @@ impl Known<'_> {
         units: None,
         g: 1.0,
         made_by: None,
+        collide: false,
     };
 }
 

@@ -41,8 +41,8 @@ impl Energy {
         self.potential != 0.0 || self.external != 0.0
     }
 
-    /// `|E − E₀|` since `start`, relative to `|E₀|`, or to a tenth of `K₀ + |U₀|` if that is more. Infinite where this
-    /// is zero and the change is not. Not a number where no [two bodies with mass](Self::has_pairs) attract each other.
+    /// `|E − E₀|` since `start`, relative to `|E₀|`, or to a tenth of `K₀ + |U₀|` if that is more, but at most to `|U₀|`.
+    /// Infinite where this is zero and the change is not. Not a number where no [two bodies with mass](Self::has_pairs) attract each other.
     ///
     /// The centre of mass is taken to rest. [`Conserved::drift_since`](super::Conserved::drift_since) knows whether it
     /// moves.
@@ -59,8 +59,9 @@ impl Energy {
     }
 
     /// Energy that a drift is relative to, where the bodies as a whole move with the kinetic energy `whole`:
-    /// `|E|`, or a [share](LEAST_SCALE) of `K + |U|` if that is more. It is `|E|` unless `2K/|U|` is from 1.64 to 2.44, of
-    /// bodies that are nearly unbound, and never 0 where bodies attract each other.
+    /// `|E|`, or a [share](LEAST_SCALE) of `K + |U|` if that is more, but at most `|U|`. Of bound
+    /// bodies it is `|E|` unless `2K/|U|` is from 1.64 to 2.44. It is never 0 where bodies attract each other.
+    /// Errors of forces and steps are errors of `U`, however fast unbound bodies part.
     ///
     /// Bound bodies are judged without their motion as a whole, in external fields too. Bodies that fields hold are
     /// judged by their whole energy, and by the same share of `K + |U|` and their energy in the fields.
@@ -70,7 +71,8 @@ impl Energy {
         match self.external == 0.0 || inner < bound {
             true => (inner + self.potential)
                 .abs()
-                .max(LEAST_SCALE * (inner + bound)),
+                .max(LEAST_SCALE * (inner + bound))
+                .min(if bound > 0.0 { bound } else { f64::INFINITY }),
             false => {
                 let sizes = self.kinetic + bound + self.external.abs();
                 (self.kinetic + energy).abs().max(LEAST_SCALE * sizes)

@@ -90,6 +90,8 @@ pub(super) enum Kind {
     Orbits,
     /// Few bodies that all attract each other.
     Few,
+    /// Two bodies, or bodies about one that has most of the mass, that pass each other or fall onto it.
+    Plunging,
     /// Any others.
     Others,
 }
@@ -187,16 +189,19 @@ impl RunSpec {
         }
         let massive = bodies.mass.iter().filter(|mass| **mass > 0.0).count();
         let is_dominated = bodies.mass.iter().any(|m| *m > 0.5 * mass);
-        if n == 2 || is_dominated || (massive < FEW && massive < n) {
+        let are_about_one = n == 2 || is_dominated;
+        let are_orbits = !are_about_one || suggest::are_on_orbits(bodies, physics);
+        if are_orbits && (are_about_one || (massive < FEW && massive < n)) {
             // A step that is given is one of the leapfrog.
             return match self.dt.is_none() && self.kernel.is_none() {
                 true => Kind::Orbits,
                 false => Kind::Others,
             };
         }
-        match n < CLUSTER && self.leaves_steps_open() {
-            true => Kind::Few,
-            false => Kind::Others,
+        match (self.leaves_steps_open(), are_orbits) {
+            (true, false) => Kind::Plunging,
+            (true, true) if n < CLUSTER => Kind::Few,
+            _ => Kind::Others,
         }
     }
 

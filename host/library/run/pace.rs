@@ -13,6 +13,11 @@ impl RunSpec {
             allowed,
             value,
         };
+        if let End::Time(end) = self.end
+            && !end.is_finite()
+        {
+            return Err(value(Setting::Until, end, "finite"));
+        }
         if let Some(dt) = self.dt {
             if !is_number(dt) {
                 let allowed = "finite and not 0 (negative to go back in time)";
@@ -37,7 +42,7 @@ impl RunSpec {
         }
         match self.end {
             End::Open | End::Steps(_) => Ok(()),
-            End::Time(end) if end > self.start && end.is_finite() => Ok(()),
+            End::Time(end) if end > self.start => Ok(()),
             End::Time(end) => Err(BuildError::Backwards {
                 start: self.start,
                 end,

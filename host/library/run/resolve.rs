@@ -6,6 +6,7 @@ use super::groups::{Kind, Pairs};
 use super::{BuildError, End, RunSpec};
 use crate::backend::Neighbours;
 use crate::bodies::Bodies;
+use crate::encounters::Encounters;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
@@ -17,6 +18,7 @@ use crate::selection::{Place, Request, Selection, fits, is_for_cpu, select_for};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
+use crate::units::Units;
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{Catalogue, Method, Queues, Shape, Variant};
 use gpu_kernels::numerics::Precision;
@@ -87,8 +89,9 @@ pub struct Run {
     pub choices: Vec<Choice>,
     /// Remark on kernels that were tuned, if there is one.
     pub remark: Option<String>,
-    /// Warning of forces that single precision does not compute as well as it does others.
-    pub imprecise: Option<String>,
+    /// Warnings: of forces that single precision does not compute as well as it does others. Of softening that lets
+    /// bodies pass each other that would collide.
+    pub warnings: Vec<String>,
     pub(crate) team: Option<Arc<Team>>,
     pub(crate) advice: Advice,
 }
@@ -207,6 +210,9 @@ impl RunSpec {
             true => imprecise(suggest::error_in_single(bodies, &physics)),
             false => None,
         };
+        let encounters = spec.encounters.as_ref();
+        let blurred =
+            encounters.and_then(|encounters| blurred(encounters, physics.softening, spec.units));
         let decision = spec.decide_groups(bodies, &pairs, integrator, &selection, needs.digits)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
@@ -243,7 +249,7 @@ impl RunSpec {
             variant,
             choices,
             remark,
-            imprecise,
+            warnings: imprecise.into_iter().chain(blurred).collect(),
             team: around.team.clone(),
             advice,
         })
@@ -334,6 +340,10 @@ impl RunSpec {
                 units: self.units,
                 g,
                 made_by: self.made_by,
+                collide: self
+                    .encounters
+                    .as_ref()
+                    .is_some_and(Encounters::may_collide),
             };
             let chosen = suggest::choose_softening(bodies, &known);
             choices.push(Choice {
@@ -408,17 +418,22 @@ impl RunSpec {
             self.integrator = settings.integrator;
             (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
         } else if self.integrator.is_none() {
-            let are_few =
-                pairs.kind == Kind::Few && *advice == Advice::MANY && self.fields.is_empty();
-            let (integrator, why) = match are_few {
-                true => (
-                    Integrator::Hermite4,
-                    "few bodies, which come near each other",
-                ),
-                false => (advice.integrator, self.why_planets(advice)),
+            let why_near = match pairs.kind {
+                _ if !self.fields.is_empty() => None,
+                Kind::Few if *advice == Advice::MANY => {
+                    Some("few bodies, which come near each other")
+                }
+                Kind::Plunging if [Advice::MANY, Advice::INDIVIDUALS].contains(advice) => {
+                    Some("bodies pass each other, or fall onto one")
+                }
+                _ => None,
+            };
+            let (integrator, why) = match why_near {
+                Some(why) => (Integrator::Hermite4, why),
+                None => (advice.integrator, self.why_planets(advice)),
             };
             chose(Setting::Integrator, integrator.name().to_owned(), why);
-            if are_few {
+            if why_near.is_some() {
                 self.integrator = Some(integrator);
                 self.eta = Some(suggest::ETA_OF_FEW);
                 chose(Setting::Eta, suggest::ETA_OF_FEW.to_string(), why);
@@ -552,6 +567,22 @@ fn imprecise(error: f64) -> Option<String> {
             "forces of close bodies in single precision are off by some {error:.0e} of the typical force, for \
              positions are rounded: {} has more digits",
             Setting::Accuracy.with("double")
+        )
+    })
+}
+
+/// Warning of collisions of bodies that softening lets pass each other.
+fn blurred(encounters: &Encounters, softening: f64, units: Option<Units>) -> Option<String> {
+    let mut radii = encounters.radii.clone();
+    radii.sort_by(|a, b| b.total_cmp(a));
+    let sum: f64 = radii.iter().take(2).sum();
+    (encounters.may_collide() && softening > sum).then(|| {
+        let unit = units.and_then(|units| units.name_of_length());
+        let unit = unit.map(|name| format!(" {name}")).unwrap_or_default();
+        format!(
+            "the softening, {softening:.3e}{unit}, is more than the sum of the two largest radii, {sum:.3e}{unit}: bodies \
+             that meet hardly attract each other at this distance. Give {}, or a smaller one",
+            Setting::Softening.with(0)
         )
     })
 }

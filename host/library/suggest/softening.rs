@@ -39,6 +39,7 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
 ///   the others are on orbits that softening would change: 0;
 /// * bodies in units of au, as planets are: 0;
+/// * bodies that have radii and may collide: 0;
 /// * nine bodies of ten have masses of stars, from 0.01 to 300 solar masses, in units that are known: 0;
 /// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
 ///   eighth of the softening below and of the distance to the next body: binaries, 0;
@@ -101,6 +102,9 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
     }
     if are_planets(known.units) {
         return Chosen::new(0.0, "lengths are in au, as those of planets");
+    }
+    if known.collide {
+        return Chosen::new(0.0, "bodies have radii and collide");
     }
     if let Some(units) = known.units
         && are_stars(&massive.mass, units)

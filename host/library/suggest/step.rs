@@ -8,13 +8,16 @@ use crate::fields::External;
 use crate::neighbours::nearest;
 use crate::physics::{ForceLaw, Physics};
 use crate::settings::Setting;
-use crate::vectors::{cross, difference};
+use crate::vectors::{cross, difference, dot};
 
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
 const LEAST_SHARE: f64 = 0.002;
 
 /// `2K/|W|` below which bodies fall together.
 const COLD: f64 = 0.5;
+
+/// Share of the kinetic energy in motion towards the centre above which bodies fall together.
+const INWARD: f64 = 0.5;
 
 /// Share of the mass from which on one body of many decides on the step.
 const HEAVY_SHARE: f64 = 0.01;
@@ -73,7 +76,8 @@ pub fn longest_step(
 ///
 /// With softening, `√(2 η ε / a)` for the largest acceleration and η = 0.025, the criterion of
 /// Springel (2005, MNRAS 364, 1105, eq. 34). That is the state at the start, and bodies will come closer. So there are
-/// two more limits. Bodies of the total mass M fall together if `2K/|W|` is below 0.5: a quarter of `√(ε³ / (G M))`.
+/// two more limits. Bodies of the total mass M fall together if `2K/|W|` is below 0.5, or if more than half of their motion is
+/// inward: a sixth of `√(ε³ / (G M))`.
 /// Pairs pass each other: a tenth of `√(d³ / (G (m₁ + m₂)))`, d² being the sum of the squares of ε and of their
 /// pericentre. These pairs are any two of fewer than 100 bodies. Of more, a body that has a hundredth of the mass
 /// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
@@ -171,7 +175,7 @@ fn step_of_bodies(
     }
 }
 
-/// The step for bodies so cold that they fall together, until softening stops them. In a sphere as large as ε they
+/// The step for bodies so cold, or so fast inward, that they fall together, until softening stops them. In a sphere as large as ε they
 /// oscillate with `√(G M / ε³)`.
 fn collapse(
     bodies: &Bodies,
@@ -182,8 +186,9 @@ fn collapse(
     if !matches!(physics.law, ForceLaw::Gravity) || bodies.len() < FEW {
         return None; // of few bodies, pairs decide
     }
-    let rest = bodies.centre_of_mass_velocity()?;
+    let (centre, rest) = (bodies.centre_of_mass()?, bodies.centre_of_mass_velocity()?);
     let (mut kinetic, mut virial, mut mass) = (0.0, 0.0, 0.0);
+    let (mut outward, mut inertia) = (0.0, 0.0);
     for (body, a) in bodies.iter().zip(accelerations) {
         let Body {
             position, mass: m, ..
@@ -191,14 +196,28 @@ fn collapse(
         let speed = distance(body.velocity, rest);
         kinetic += 0.5 * m * speed * speed;
         virial += m * (0..3).map(|k| position[k] * a[k]).sum::<f64>();
+        let (r, v) = (
+            difference(position, centre),
+            difference(body.velocity, rest),
+        );
+        outward += m * dot(r, v);
+        inertia += m * dot(r, r);
         mass += m;
     }
     let ratio = 2.0 * kinetic / virial.abs();
-    (ratio < COLD).then(|| {
-        let time = (physics.softening.powi(3) / (physics.g.abs() * mass)).sqrt();
-        let why = format!("a quarter of √(ε³/GM): with 2K/|W| = {ratio:.2} bodies fall together");
-        Chosen::new(0.25 * times * time, why)
-    })
+    // Share of the kinetic energy in a motion towards the centre with a speed proportional to the distance.
+    let inward = match outward < 0.0 {
+        true => outward * outward / (2.0 * inertia * kinetic),
+        false => 0.0,
+    };
+    let because = match (ratio < COLD, inward > INWARD) {
+        (true, _) => format!("with 2K/|W| = {ratio:.2} bodies fall together"),
+        (false, true) => "bodies move towards each other".to_owned(),
+        (false, false) => return None,
+    };
+    let time = (physics.softening.powi(3) / (physics.g.abs() * mass)).sqrt();
+    let why = format!("a sixth of √(ε³/GM): {because}");
+    Some(Chosen::new(times * time / 6.0, why))
 }
 
 /// The step for the pair that is the fastest one where softening lets it pass.
@@ -242,6 +261,21 @@ fn rounded(x: f64) -> String {
         0.001..1e6 => format!("{x:.4}"),
         _ => format!("{x:.3e}"),
     }
+}
+
+/// Returns whether most bodies are on orbits about the heaviest one that neither lead away nor fall onto it.
+pub fn are_on_orbits(bodies: &Bodies, physics: &Physics) -> bool {
+    /// Eccentricity above which a fixed step does not suit an orbit.
+    const RADIAL: f64 = 0.99;
+    let Some(centre) = heaviest(bodies) else {
+        return false;
+    };
+    let others = (0..bodies.len()).filter(|i| *i != centre);
+    let orbits = others.filter(|i| {
+        let orbit = Orbit::of(bodies, physics, [centre, *i]);
+        orbit.energy < 0.0 && orbit.eccentricity() < RADIAL
+    });
+    2 * orbits.count() >= bodies.len() - 1
 }
 
 /// The pericentre of a pair.

@@ -12,6 +12,13 @@ use crate::vectors::{difference, dot};
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
 
+/// Tide of external fields, in attractions of two bodies, above which they become no group: what they move about is the
+/// field's centre.
+const STRONG_TIDE: f64 = 0.05;
+
+/// Tide of external fields, in attractions of its members, above which a group is divided.
+const TEARING_TIDE: f64 = 0.2;
+
 /// Bodies from which on several threads look for companions: to wake them takes as long as some looks.
 const SEVERAL: usize = 32;
 
@@ -50,9 +57,13 @@ impl Course<'_> {
             return Ok(None);
         }
         let group = &self.groups.all[number];
-        let parts = match group.inner {
-            Inner::Pair(_) if group.is_over(&self.groups.scales) => Some([vec![0], vec![1]]),
+        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE;
+        let parts = match &group.inner {
+            Inner::Pair(_) if is_torn || group.is_over(&self.groups.scales) => {
+                Some([vec![0], vec![1]])
+            }
             Inner::Pair(_) => None,
+            Inner::Multiple(multiple) if is_torn => Some(multiple.parts()),
             Inner::Multiple(_) => parts_of_multiple(group, &self.groups.scales),
         };
         let Some(parts) = parts else {
@@ -187,8 +198,27 @@ impl Course<'_> {
         let size = both.iter().flatten().map(|g| g.size).fold(0.0, f64::max);
         let is_multiple = both.iter().flatten().any(|g| g.members.len() > 2);
         let is_inside = is_multiple && orbit.distance < 1.2 * size;
-        (orbit.approaches() && (orbit.distance < united.min(reach) || is_inside))
-            || orbit.apocentre < (2.0 * united).min(reach)
+        let is_near = orbit.approaches() && (orbit.distance < united.min(reach) || is_inside);
+        (is_near || orbit.apocentre < (2.0 * united).min(reach))
+            && self.tide(one, size.max(orbit.distance), total) < STRONG_TIDE
+    }
+
+    /// The tide of external fields over a distance from a slot's place, in attractions of a mass at this distance.
+    fn tide(&self, slot: usize, size: f64, total: f64) -> f64 {
+        let fields = &self.backend.state().external;
+        if fields.is_none() {
+            return 0.0;
+        }
+        let [centre, _] = self.phase(slot);
+        let at_centre = fields.acceleration(centre);
+        let along = |axis: usize| {
+            let mut place = centre;
+            place[axis] += size;
+            let tide = difference(fields.acceleration(place), at_centre);
+            dot(tide, tide).sqrt()
+        };
+        let strongest = (0..3).map(along).fold(0.0, f64::max);
+        strongest * size * size / total
     }
 
     /// Makes one group of what is in two slots. Returns its slot.
@@ -261,7 +291,11 @@ impl Course<'_> {
             let total = self.gm[slot] + self.gm[other];
             let [d, u] = self.between(slot, other);
             let orbit = Orbit::of(total, d, u);
-            if orbit.forms(&self.groups.scales, total) && !self.is_crowded([slot, other], &orbit) {
+            let size = orbit.size(&self.groups.scales, total);
+            if orbit.forms(&self.groups.scales, total)
+                && !self.is_crowded([slot, other], &orbit)
+                && self.tide(slot, size, total) < STRONG_TIDE
+            {
                 self.unite(slot, other)?;
                 is_other = true;
             }

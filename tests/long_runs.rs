@@ -371,3 +371,62 @@ fn completions_and_man_pages_know_the_options() {
     let page = fs::read_to_string(at.join("pages/man1/allpairs-run.1")).expect("a page");
     assert!(page.contains("checkpoint"), "{page}");
 }
+
+/// A run goes on where nobody can read its messages: a closed pipe and a full disk are no reasons to lose it.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_need_read_the_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let full = || {
+        fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it")
+    };
+    let mut command = allpairs(&format!("{RUN} --checkpoint-every 5 --out run"), at);
+    let ended = command.stderr(full()).output().expect("it runs");
+    assert!(ended.status.success(), "{}", text(&ended));
+    assert!(at.join("run/final.allpairs").exists());
+    for arguments in ["info nowhere.csv", "run nowhere.csv", "resume nowhere"] {
+        let told = output(arguments, at).status.code();
+        let untold = allpairs(arguments, at)
+            .stderr(full())
+            .output()
+            .expect("it runs");
+        assert_eq!(untold.status.code(), told, "{arguments}");
+        assert_ne!(told, Some(101), "{arguments}");
+    }
+}
+
+/// `nohup` has the end of the terminal ignored.
+#[cfg(unix)]
+#[test]
+fn a_hang_up_that_is_ignored_stops_no_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let ignoring = |out: &str| {
+        let plain = allpairs(&format!("{RUN} --out {out}"), at);
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+        command.arg(plain.get_program()).args(plain.get_args());
+        let variables = plain
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        command.envs(variables).current_dir(at).stdin(Stdio::null());
+        command
+    };
+    let mut child = ignoring("ignored")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    wait_for_step(4, &at.join("ignored"));
+    signal("HUP", &child);
+    assert!(child.wait().expect("it ends").success());
+
+    let mut command = allpairs(&format!("{RUN} --out stopped"), at);
+    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
+    wait_for_step(4, &at.join("stopped"));
+    signal("HUP", &child);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}

@@ -19,14 +19,14 @@ pub(super) struct DriftWatch {
 impl DriftWatch {
     /// Warns of a drift beyond it.
     pub(super) fn warn(&self, look: &EnergyLook, times: &Times) {
-        eprintln!(
-            "allpairs: warning: at step {}, time {}, the energy has drifted by {}, more than \
+        say::tell(format_args!(
+            "warning: at step {}, time {}, the energy has drifted by {}, more than \
              --max-drift {}: {}",
             look.steps,
             times.text(look.time),
             say::scientific(look.drift),
             say::plain(self.bound),
             self.advice
-        );
+        ));
     }
 }

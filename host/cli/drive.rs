@@ -74,7 +74,7 @@ pub(super) fn drive(
         .encounters()
         .and_then(|encounters| encounters::lost_in_bounces(encounters, energies, drift.bound));
     if let Some(warning) = warning {
-        eprintln!("allpairs: warning: {warning}");
+        say::tell(format_args!("warning: {warning}"));
     }
     let largest = recording.largest_drift();
     writeln!(
@@ -188,7 +188,7 @@ fn stopped(
     let good = &stopped.good;
     // The picture may fail; the error that the run stopped for is the one to report.
     if let Err(why) = outputs.write(good.time, &good.bodies, out) {
-        eprintln!("allpairs: warning: {why:#}");
+        say::tell(format_args!("warning: {why:#}"));
     }
     let census = Census::of(&good.bodies, physics);
     if let (0.0, Some(pair)) = (physics.softening, census.pairs.first()) {
@@ -300,7 +300,7 @@ fn advance(
                 if !is_terminal && let Some(left) = left {
                     let percent = 100.0 * share;
                     let (status, time) = (status(&progress), times.passing(progress.time));
-                    eprintln!("allpairs: {percent:.0} %, time {time}, {status}{left}");
+                    say::tell(format_args!("{percent:.0} %, time {time}, {status}{left}"));
                 }
             }
             RunEvent::Preview(progress, bodies) => {
@@ -330,7 +330,9 @@ fn advance(
         undrawn = preview.draw(simulation.bodies()?, &status).err();
     }
     if let Some(why) = undrawn {
-        eprintln!("allpairs: warning: the picture could not be drawn: {why:#}");
+        say::tell(format_args!(
+            "warning: the picture could not be drawn: {why:#}"
+        ));
     }
     Ok((outcome, warned))
 }

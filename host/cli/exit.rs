@@ -18,6 +18,7 @@ use allpairs_lab::bench_record::RecordError;
 
 use crate::config;
 use crate::flags;
+use crate::say;
 
 pub(super) const SUCCESS: u8 = 0;
 pub(super) const FAILED: u8 = 1;
@@ -59,7 +60,7 @@ pub(super) fn report(error: &anyhow::Error, rank: Option<&str>) -> u8 {
     if let (USAGE, Some(clap)) = (code, error.downcast_ref::<clap::Error>()) {
         let place = error.to_string();
         if place != clap.to_string() {
-            eprintln!("allpairs: {place}:"); // such as a file that has the option
+            say::tell(format_args!("{place}:")); // such as a file that has the option
         }
         let _ = clap.print(); // in colour, with suggestions
         return code;
@@ -68,8 +69,8 @@ pub(super) fn report(error: &anyhow::Error, rank: Option<&str>) -> u8 {
     let of_files = matches!(code, IO | DATA);
     let message = flags::message(error);
     match rank.filter(|_| of_files) {
-        Some(rank) => eprintln!("allpairs: {rank}: {message}"),
-        None => eprintln!("allpairs: {message}"),
+        Some(rank) => say::tell(format_args!("{rank}: {message}")),
+        None => say::tell(format_args!("{message}")),
     }
     code
 }

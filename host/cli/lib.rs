@@ -1,6 +1,9 @@
 //! The program `allpairs`: `dispatch.rs` reads the command line, each subcommand is a file, and other files are
 //! what several of them use.
 
+// `eprintln!` panics where nobody reads the standard error any more: `say::tell` does not.
+#![cfg_attr(not(test), deny(clippy::print_stderr))]
+
 mod asked;
 mod bench;
 mod bench_rows;

@@ -37,7 +37,7 @@ mod of_mpi {
     use anyhow::anyhow;
 
     use crate::exit;
-    use crate::say::counted;
+    use crate::say::{self, counted};
     use crate::signals;
     use crate::threads;
     use crate::version::COMMIT;
@@ -138,7 +138,7 @@ mod of_mpi {
                 ),
             };
         }
-        eprintln!("allpairs: {}", summary(&team, cores, &library));
+        say::tell(format_args!("{}", summary(&team, cores, &library)));
         ranked::keep_in_touch(&team);
         let code = work(&team);
         ranked::part(&team);

@@ -233,7 +233,7 @@ pub(super) fn resume(
     let recording = changes::follow(recording, changes.transpose()?)?;
     drop(checkpoint);
     for remark in recording.remarks() {
-        eprintln!("allpairs: warning: {}/{remark}", folder.display());
+        say::tell(format_args!("warning: {}/{remark}", folder.display()));
     }
     let drift = asked.drift(&run);
     let times = asked.times(&run.spec);

@@ -1,9 +1,15 @@
-//! Numbers as people read them.
+//! Words for people: messages, and numbers as people read them.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
 use std::path::Path;
 
 use allpairs::units::Units;
+
+/// Prints a message on the standard error. A closed pipe or a full disk ends no run: nobody is left to be told.
+pub(super) fn tell(message: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "allpairs: {message}");
+}
 
 /// Names a number of things: `1 body`, `2 bodies`.
 pub(super) fn counted<N: Copy + Display + PartialEq + From<u8>>(

@@ -1,10 +1,8 @@
 //! The number of threads of this process.
 
 use allpairs::io::Printable;
-use allpairs::threads::threads_of_openmp;
+use allpairs::threads::{most_threads, threads_of_openmp};
 use anyhow::{Context, ensure};
-
-use crate::say::counted;
 
 /// Environment variable for the number of threads; rayon's.
 const THREADS: &str = "RAYON_NUM_THREADS";
@@ -27,12 +25,10 @@ pub(super) fn start(threads: Option<usize>) -> anyhow::Result<()> {
     let Some(threads) = threads else {
         return Ok(());
     };
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let most = 16 * processors.max(16);
+    let most = most_threads();
     ensure!(
         threads <= most,
-        "`{THREADS}` must be ≤ {most} on this machine of {}, got {threads}",
-        counted(processors, "processor", "processors")
+        "`{THREADS}` must be ≤ {most} on this machine, got {threads}"
     );
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

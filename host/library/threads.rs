@@ -1,11 +1,17 @@
 //! Number of threads that the surroundings ask for.
 
-use std::env;
+use std::{env, thread};
 
 /// Number of threads in the variable of OpenMP, which every script of a job sets. Of a list it is the first number.
 /// `None` where there is no such number: the variable is another program's.
 pub fn threads_of_openmp() -> Option<usize> {
     number_of(&env::var("OMP_NUM_THREADS").ok()?)
+}
+
+/// Threads that a process may be asked to start here: more would wait for each other.
+pub fn most_threads() -> usize {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    16 * processors.max(16)
 }
 
 fn number_of(text: &str) -> Option<usize> {

@@ -787,7 +787,7 @@ def load(
     ----------
     path : path_like
         A file in Allpairs's own format, HDF5 as Gadget, Arepo and SWIFT write it, Gadget's binary
-        formats, PeTar's, NEMO, NumPy, VTK, a table of text, or Tipsy. The content tells which, or `format`.
+        formats, PeTar's, NEMO, REBOUND, NumPy, VTK, a table of text, or Tipsy. The content tells which, or `format`.
     format : str, optional
         ``"allpairs"``, ``"hdf5"``, ``"npz"``, ``"vtp"``, ``"csv"``, ``"tipsy"``,
         ``"tipsy-native"``, ``"tipsy-ids"``, ``"petar"`` or ``"nbody6"``.

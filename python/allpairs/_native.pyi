@@ -1,7 +1,7 @@
 """The part of the package that is Rust (`native/`); users see what is made of it."""
 
 import os
-from typing import final
+from typing import Callable, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,7 +208,11 @@ class Simulation:
     def columns() -> list[str]: ...
     def step(self, steps: int, bound: float) -> int: ...
     def go_on(
-        self, time: float, exactly: bool, bounds: tuple[float, int, float]
+        self,
+        time: float,
+        exactly: bool,
+        bounds: tuple[float, int, float],
+        look: Callable[[float], None],
     ) -> None: ...
     def go_back(self, time: float) -> None: ...
     def at(self, time: float) -> tuple[_Arrays, float]: ...

@@ -38,6 +38,8 @@ EVENTS = np.dtype(
         ("outcome", "U6"),
     ]
 )
+#: Seconds after which `integrate` says how long it takes, if it takes longer than these.
+HINT_AFTER, LONG = 10.0, 60.0
 _T = TypeVar("_T")
 
 
@@ -299,15 +301,8 @@ class Simulation(Named):
     def _remarks(self, bodies: Bodies, on_collision: str | None) -> Iterator[str]:
         """Words about settings that do not go together, and about bodies in one place."""
         largest = np.sort(self._settings["radii"] or [0.0])[-2:].sum()
-        unit = "" if self._units is None else f" {self._units.names.split(', ')[0]}"
         if on_collision is not None and largest == 0:
             yield f"`radii` are all 0, so that no bodies meet, and `on_collision={on_collision!r}` has no effect before `set` or `add`"
-        if self.softening > largest > 0:
-            yield (
-                f"`softening` {self.softening:g}{unit}{self._is_chosen('softening')} is more than the sum of the two largest "
-                f"`radii`, {largest:g}{unit}: bodies that meet hardly attract each other at this distance. Give "
-                "`softening=0`, or a smaller one"
-            )
         if self.softening == 0 and (same := _in_one_place(bodies, self._settings["systems"])) is not None:
             count, first, second = same
             others = f", and so are {count - 1} others" if count > 1 else ""
@@ -839,7 +834,8 @@ class Simulation(Named):
             Called with the simulation at each look; without `every`, at the end. A callback that
             returns True stops the run. It must return True, False or None.
         progress : bool
-            Shows a progress bar if tqdm is installed.
+            Shows a progress bar if tqdm is installed. Without a bar, a warning after ten seconds says how long the call
+            takes, if that is more than a minute.
         max_drift : float
             Warns, once, when a look finds that the energy has drifted by more than this fraction,
             or is not a number. Says, once, if the energy cannot be watched.
@@ -901,11 +897,31 @@ class Simulation(Named):
                 self._simulation.go_back(target)
                 return
             self._go(
-                lambda due: self._simulation.go_on(target, exactly, (due, *left())),
+                lambda due: self._simulation.go_on(target, exactly, (due, *left()), look),
                 lambda: (self.t - target) * sign >= 0 or min(left()) <= 0,
             )
 
         bar = _bar(abs(end - start)) if progress else None
+        is_told = bar is not None
+
+        def look(time: float, caller: int = 6) -> None:
+            """Shows the time reached; says once how long all takes, if that is long."""
+            nonlocal is_told
+            if bar is not None:
+                bar.update(max(abs(time - start) - bar.n, 0.0))
+            passed = monotonic() - began
+            if is_told or passed < HINT_AFTER or time == start:
+                return
+            is_told = True
+            needed = min(passed * abs((end - start) / (time - start)), seconds)
+            if needed >= LONG:
+                warnings.warn(
+                    f"integrate needs about {_duration(needed)}: in {_duration(passed)} it went from "
+                    f"{self._in_words(start)} to {self._in_words(time)}, of {self._in_words(end)}. "
+                    "`progress=True` shows a bar, and Ctrl-C keeps what is done",
+                    stacklevel=caller,
+                )
+
         stopped = False
         if (end - start) * sign < 0:
             way = "forward: it would have to go back in time, for which `dt` must be negative"
@@ -924,8 +940,7 @@ class Simulation(Named):
                     break  # the end, which is reached exactly
                 before = self.steps
                 go(target, False)
-                if bar is not None:
-                    bar.update(abs(self.t - start) - bar.n)
+                look(self.t, caller=3)
                 if self.steps != before:
                     stopped = self._look(callback, max_drift) or self.stopped_by is not None
                 if min(left()) <= 0:
@@ -1183,6 +1198,14 @@ def _neighbours(neighbours: int | str | None) -> str | None:
     if neighbours is None or isinstance(neighbours, str):
         return neighbours
     return str(_arrays.count("neighbours", neighbours, 1))
+
+
+def _duration(seconds: float) -> str:
+    """A duration in words: 25 s, 3 min, 2.5 h, 12 days."""
+    for length, name, digits, most in ((1, "s", 0, 90), (60, "min", 0, 5_400), (3_600, "h", 1, 172_800)):
+        if seconds < most:
+            return f"{seconds / length:.{digits}f} {name}"
+    return f"{seconds / 86_400:.0f} days"
 
 
 def _bar(total: float) -> Any:

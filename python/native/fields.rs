@@ -24,8 +24,34 @@ struct Found {
 }
 
 thread_local! {
-    /// Simulations with fields that this thread computes just now, the last one at the end.
-    static WITHIN: RefCell<Vec<*const Mutex<Found>>> = const { RefCell::new(vec![]) };
+    /// Simulations that wait for what this thread does in their fields just now, the last one at the end: addresses of
+    /// what they found.
+    static WITHIN: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
+}
+
+/// Simulations that wait for what a thread does.
+pub(crate) struct Waiting(Vec<usize>);
+
+impl Waiting {
+    /// For this thread.
+    pub(crate) fn here() -> Self {
+        Self(WITHIN.with_borrow(Clone::clone))
+    }
+
+    /// Does work in this thread that the other one waits for.
+    pub(crate) fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        let _before = Before(WITHIN.replace(self.0));
+        work()
+    }
+}
+
+/// Simulations that waited for this thread before, and do so again.
+struct Before(Vec<usize>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        WITHIN.set(std::mem::take(&mut self.0));
+    }
 }
 
 impl Faults {
@@ -47,7 +73,7 @@ impl Faults {
 
     /// Refuses to use a simulation within one of the simulation's fields, which would wait for itself.
     pub(crate) fn refuse_within(&self) -> Result<(), Failure> {
-        let own = Arc::as_ptr(&self.0);
+        let own = self.address();
         match WITHIN.with_borrow(|within| within.contains(&own)) {
             true => Err(Failure::of(
                 "field",
@@ -56,6 +82,10 @@ impl Faults {
             )),
             false => Ok(()),
         }
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Found) -> T) -> T {
@@ -68,7 +98,7 @@ struct Stay;
 
 impl Stay {
     fn new(faults: &Faults) -> Self {
-        WITHIN.with_borrow_mut(|within| within.push(Arc::as_ptr(&faults.0)));
+        WITHIN.with_borrow_mut(|within| within.push(faults.address()));
         Self
     }
 }

@@ -86,7 +86,7 @@ fn defect(py: Python<'_>) -> PyResult<()> {
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Front::Python.speak(); // the program, where it runs here, speaks its own
-    work::loaded();
+    work::loaded()?;
     // Loads numpy's interface, which an interrupt would make panic later on.
     PyArray1::<f64>::zeros(module.py(), 0, false);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,6 +56,26 @@ enum Goal {
     Until(f64),
     /// The first whole step at or beyond this time.
     Past(f64),
+}
+
+/// Steps under way: between the thread that takes them and the one that waits.
+#[derive(Default)]
+struct Way {
+    stop: AtomicBool,
+    /// Bits of the time reached; 0 before the first step ends.
+    reached: AtomicU64,
+}
+
+impl Way {
+    fn reach(&self, time: f64) {
+        self.reached.store(time.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The time reached, if it is not 0.
+    fn reached(&self) -> Option<f64> {
+        let time = f64::from_bits(self.reached.load(Ordering::Relaxed));
+        (time != 0.0).then_some(time)
+    }
 }
 
 /// Bounds of the way to a goal, whichever comes first.
@@ -143,12 +163,12 @@ impl Running {
 
     /// Takes steps until the goal or a bound, or until it is told to stop. A step that fails, or after which a number is
     /// not finite, leaves the last good state.
-    fn go_on(&mut self, goal: Goal, bounds: Bounds, stop: &AtomicBool) -> Result<(), Failure> {
+    fn go_on(&mut self, goal: Goal, bounds: Bounds, way: &Way) -> Result<(), Failure> {
         self.faults.take_strange();
         if self.each_step {
             self.keep()?;
         }
-        let Err(error) = self.steps(goal, bounds, stop) else {
+        let Err(error) = self.steps(goal, bounds, way) else {
             return Ok(());
         };
         let reached = self.simulation.time();
@@ -175,12 +195,7 @@ impl Running {
 
     /// Takes steps until the goal or a bound, or until it is told to stop. There is no error in words if a field has
     /// raised an exception.
-    fn steps(
-        &mut self,
-        goal: Goal,
-        bounds: Bounds,
-        stop: &AtomicBool,
-    ) -> Result<(), Option<ForceError>> {
+    fn steps(&mut self, goal: Goal, bounds: Bounds, way: &Way) -> Result<(), Option<ForceError>> {
         let last_step = self.simulation.clock().steps.saturating_add(bounds.steps);
         let goal = match (goal, self.simulation.pace()) {
             (Goal::Steps(steps), _) => {
@@ -200,9 +215,10 @@ impl Running {
             let due = (COSTS * self.kept.1).max(SHORTEST);
             let due_at = self.kept.0 + due;
             let watch = |progress: Progress| {
+                way.reach(progress.time);
                 let is_due =
                     !progress.is_within_step && (Instant::now() >= due_at || bounds.is_over());
-                match is_due || stop.load(Ordering::Relaxed) {
+                match is_due || way.stop.load(Ordering::Relaxed) {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
@@ -236,7 +252,7 @@ impl Running {
                 || clock.time == bounds.time
                 || clock.steps >= last_step
                 || bounds.is_over()
-                || stop.load(Ordering::Relaxed)
+                || way.stop.load(Ordering::Relaxed)
                 || self.simulation.stopped_by().is_some()
                 || self.simulation.is_at_end();
             let is_single = matches!(goal, Goal::Steps(last) if last - before.steps == 1);
@@ -392,7 +408,7 @@ impl Simulation {
             let remark = run.remark.map(|why| {
                 format!("{why}; `allpairs tune` finds new ones, `tuned=False` does not look")
             });
-            let remarks: Vec<String> = remark.into_iter().chain(run.imprecise).collect();
+            let remarks: Vec<String> = remark.into_iter().chain(run.warnings).collect();
             let choices = run.choices.into_iter().map(|choice| {
                 let Choice {
                     setting,
@@ -479,17 +495,19 @@ impl Simulation {
     /// Takes a number of steps, or fewer to stand exactly at the time `bound`. Returns how many were taken.
     fn step(&self, py: Python<'_>, steps: u64, bound: f64) -> PyResult<u64> {
         let bounds = Bounds::new(bound, u64::MAX, f64::INFINITY);
-        self.drive(py, Goal::Steps(steps), bounds)
+        self.drive(py, Goal::Steps(steps), bounds, &mut |_, _| Ok(()))
     }
 
     /// Goes on exactly until `time`, or by whole steps until it is reached or passed. Bounds end this before: a time to
-    /// stand at exactly, a number of steps, or of seconds.
+    /// stand at exactly, a number of steps, or of seconds. Meanwhile `look` is called again and again with the time
+    /// reached, also within the longest of block time steps.
     fn go_on(
         &self,
         py: Python<'_>,
         time: f64,
         exactly: bool,
         bounds: (f64, u64, f64),
+        look: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (bound, steps, seconds) = bounds;
         let goal = match exactly {
@@ -497,7 +515,8 @@ impl Simulation {
             false => Goal::Past(time),
         };
         let bounds = Bounds::new(bound, steps, seconds);
-        self.drive(py, goal, bounds).map(|_| ())
+        let mut look = |_: Python<'_>, time| look.call1((time,)).map(drop);
+        self.drive(py, goal, bounds, &mut look).map(drop)
     }
 
     /// Goes back to `time` with steps that follow the motion.
@@ -512,12 +531,21 @@ impl Simulation {
             };
             running.change(|simulation| simulation.run_back_until(time, watch).map(|_| ()))
         };
-        self.in_thread(py, work, Some(&tell))
+        self.in_thread(py, work, Some(&tell), &mut |_| Ok(()))
     }
 
     /// Bodies and time as they will be at `time`, or where an encounter stops the simulation before.
     fn at<'py>(&self, py: Python<'py>, time: f64) -> PyResult<(NewArrays<'py>, f64)> {
-        let snapshot = self.with_long(py, move |running| Ok(running.simulation.at(time)?))?;
+        let snapshot = self.with_long(py, move |running| {
+            let snapshot = running.simulation.at(time)?;
+            match snapshot.bodies.check() {
+                Ok(()) => Ok(snapshot),
+                Err(fault) => Err(Failure::new(
+                    Kind::Compute,
+                    format!("{fault}, at time {time:?}"),
+                )),
+            }
+        })?;
         Ok((arrays(py, snapshot.bodies)?, snapshot.time))
     }
 
@@ -888,23 +916,30 @@ impl Simulation {
         py: Python<'_>,
         work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
-        self.in_thread(py, work, None)
+        self.in_thread(py, work, None, &mut |_| Ok(()))
     }
 
     /// Takes steps in another thread, so that Ctrl-C need not wait for the end of a long step. The simulation
     /// finishes the step, and a caller who asks it anything waits for that long. Returns the number of steps.
-    fn drive(&self, py: Python<'_>, goal: Goal, bounds: Bounds) -> PyResult<u64> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let tell = || stop.store(true, Ordering::Relaxed);
+    fn drive(
+        &self,
+        py: Python<'_>,
+        goal: Goal,
+        bounds: Bounds,
+        look: &mut dyn FnMut(Python<'_>, f64) -> PyResult<()>,
+    ) -> PyResult<u64> {
+        let way = Arc::new(Way::default());
+        let taken = Arc::clone(&way);
+        let stop = || way.stop.store(true, Ordering::Relaxed);
         self.in_thread(
             py,
             move |running| {
                 let before = running.simulation.clock().steps;
-                running.go_on(goal, bounds, &told)?;
+                running.go_on(goal, bounds, &taken)?;
                 Ok(running.simulation.clock().steps.saturating_sub(before))
             },
-            Some(&tell),
+            Some(&stop),
+            &mut |py| way.reached().map_or(Ok(()), |time| look(py, time)),
         )
     }
 
@@ -913,11 +948,15 @@ impl Simulation {
         py: Python<'_>,
         work: impl FnOnce(&mut Running) -> Result<T, Failure> + Send + 'static,
         stop: Option<&dyn Fn()>,
+        look: &mut dyn FnMut(Python<'_>) -> PyResult<()>,
     ) -> PyResult<T> {
         self.faults.refuse_within().map_err(|why| why.raise(py))?;
         let shared = Arc::clone(&self.shared);
         let work = move || on(&mut shared.wait()?.running, work);
-        let outcome = in_thread(py, work, stop)?;
+        let outcome = in_thread(py, work, stop, &mut |py| {
+            py.check_signals()?;
+            look(py)
+        })?;
         self.faults.or(outcome.map_err(|failure| failure.raise(py)))
     }
 }

@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use allpairs::threads::threads_of_openmp;
+use allpairs::threads::{most_threads, threads_of_openmp};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Failure, Kind};
+use crate::fields::Waiting;
 
 /// How often the caller of some work looks whether Ctrl-C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,13 +30,26 @@ static OF_CHILD: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 /// Remembers the process as the one that loaded the module. Starts as many threads as OpenMP's variable says, if
 /// rayon's is not set.
-pub(crate) fn loaded() {
+///
+/// # Errors
+/// If there are to be more threads than this machine can have.
+pub(crate) fn loaded() -> PyResult<()> {
     LOADED_IN.get_or_init(process::id);
     let threads = threads();
+    let rayons = env::var("RAYON_NUM_THREADS").ok();
+    let asked = rayons.and_then(|text| text.trim().parse().ok());
+    let (asked, most) = (asked.unwrap_or(threads), most_threads());
+    if asked > most {
+        let text = format!(
+            "`RAYON_NUM_THREADS` or `OMP_NUM_THREADS` must be ≤ {most} on this machine, got {asked}"
+        );
+        return Err(PyImportError::new_err(text));
+    }
     if threads > 0 {
         // Threads that another module of this process started stay as they are.
         let _ = ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
+    Ok(())
 }
 
 /// Number of threads that OpenMP's variable asks for; 0 for rayon's own choice.
@@ -96,19 +111,22 @@ pub(crate) fn compute_long<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    in_thread(py, work, None)?.map_err(|failure| failure.raise(py))
+    in_thread(py, work, None, &mut |py| py.check_signals())?.map_err(|failure| failure.raise(py))
 }
 
-/// Outcome of work in another thread, or the exception of Ctrl-C. Work that can `stop` is told to, and has
-/// some time for it.
+/// Outcome of work in another thread, or the exception of `look`, which is called again and again meanwhile and looks
+/// for Ctrl-C. After an exception, work that can `stop` is told to, and has some time for it.
 pub(crate) fn in_thread<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     stop: Option<&dyn Fn()>,
+    look: &mut dyn FnMut(Python<'_>) -> PyResult<()>,
 ) -> PyResult<Result<T, Failure>> {
     let (sender, mut receiver) = mpsc::channel();
+    let waiting = Waiting::here();
     thread::Builder::new().spawn(move || {
-        let _ = sender.send(caught(work)); // nobody may be waiting any more
+        let outcome = caught(|| waiting.during(work));
+        let _ = sender.send(outcome); // nobody may be waiting any more
     })?;
     loop {
         let outcome;
@@ -124,7 +142,7 @@ pub(crate) fn in_thread<T: Send + 'static>(
                 return Ok(Err(Failure::new(Kind::Internal, text)));
             }
         }
-        if let Err(interrupt) = py.check_signals() {
+        if let Err(interrupt) = look(py) {
             if let Some(stop) = stop {
                 stop();
                 let _ = py.detach(move || receiver.recv_timeout(PATIENCE));

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import allpairs as ap
-from allpairs import _native
+from allpairs import _native, _simulation
 from allpairs._simulation import Settings
 
 
@@ -946,6 +946,38 @@ def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
         ap.Simulation(ap.plummer(8000, seed=1), softening=1e-5, dt=1e-3, accuracy="single", device="cpu")
 
 
+@pytest.mark.parametrize("settings", [{"dt": 1e-3}, {"integrator": ap.Hermite4(eta=0.02, block=True)}])
+def test_a_long_run_says_how_long_it_takes(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_simulation, "HINT_AFTER", 0.1)
+    monkeypatch.setattr(_simulation, "LONG", 0.3)
+    simulation = ap.Simulation(ap.plummer(500, seed=1), softening=0.01, **settings)
+    with pytest.warns(UserWarning, match=r"integrate needs about \d+ .*: in 0 s it went from 0 to .*, of 1e\+06") as warned:
+        simulation.integrate(1e6, max_seconds=0.5)
+    assert len(warned) == 1
+    assert Path(warned[0].filename).name == "test_simulation.py"
+    monkeypatch.setattr(_simulation, "LONG", 60.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulation.integrate(1e6, max_seconds=0.3)
+
+
+def test_fields_that_wait_for_each_other_are_refused() -> None:
+    second: ap.Simulation | None = None
+
+    def of_first(t: float, x: Any) -> Any:
+        if second is not None:
+            second.integrate(second.t + 0.1)
+        return -x
+
+    def of_second(t: float, x: Any) -> Any:
+        return -x * (1.0 + 0.0 * first.t)
+
+    first = ap.Simulation(ap.plummer(20, seed=1), softening=0.1, dt=0.1, field=of_first, device="cpu")
+    second = ap.Simulation(ap.plummer(20, seed=1), softening=0.1, dt=0.1, field=of_second, device="cpu")
+    with pytest.raises(ap.ArgumentError, match="`field` uses its own simulation"):
+        first.integrate(0.2)
+    second.integrate(0.2)
+    assert second.t == 0.2
 def told(make: Callable[[], object]) -> list[str]:
     """Warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
@@ -957,14 +989,16 @@ def told(make: Callable[[], object]) -> list[str]:
 def test_a_softening_beyond_the_radii_is_told() -> None:
     stars = ap.plummer(100, seed=1)
     radii = np.linspace(1e-5, 1e-4, 100)
-    loud: list[dict[str, Any]] = [{}, {"softening": 0.05}, {"softening": 0.05, "on_collision": "merge", "dt": 0.01}]
+    loud: list[dict[str, Any]] = [{"softening": 0.05}, {"softening": 0.05, "on_collision": "merge", "dt": 0.01}]
     for settings in loud:
         (text,) = told(lambda: ap.Simulation(stars, radii=radii, device="cpu", **settings))
-        chosen = "" if settings else r" \(chosen\)"
-        assert re.match(rf"`softening` 0\.\d+{chosen} is more than the sum of the two largest `radii`, 0\.00019\d+:", text), text
+        assert text.startswith("the softening, 5.000e-2, is more than the sum of the two largest radii, 1.99"), text
+    # Bodies that may collide are not softened unless that is asked for.
+    assert not told(lambda: ap.Simulation(stars, radii=radii, device="cpu"))
+    assert ap.Simulation(stars, radii=radii, device="cpu").softening == 0
     sized = ap.plummer(100, seed=1, mass="100 Msun", radius="1 pc")
     (text,) = told(lambda: ap.Simulation(sized, softening="0.05 pc", radii="100 au", device="cpu"))
-    assert text.startswith("`softening` 0.05 pc is more than the sum of the two largest `radii`, 0.000969627 pc:")
+    assert text.startswith("the softening, 5.000e-2 pc, is more than the sum of the two largest radii, 9.696e-4 pc:"), text
     quiet: list[dict[str, Any]] = [{"softening": 0}, {"softening": 1.9e-4}, {"softening": 0.05, "radii": None}]
     for settings in quiet:
         assert not told(lambda: ap.Simulation(stars, dt=0.01, device="cpu", **{"radii": radii, **settings}))

@@ -15,6 +15,7 @@ pub(crate) mod threads;
 
 use std::fmt;
 use std::fs;
+use std::io::Write;
 use std::iter;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -101,7 +102,8 @@ impl Ranks for Alone {
     }
 
     fn abort(&self, code: u8, why: &str) -> ! {
-        eprintln!("allpairs: {why}");
+        // Nobody is left to be told where this fails.
+        let _ = writeln!(std::io::stderr(), "allpairs: {why}");
         std::process::exit(code.into())
     }
 }

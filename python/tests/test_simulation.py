@@ -511,6 +511,7 @@ def meeting(**settings: Any) -> ap.Simulation:
 @pytest.mark.parametrize("action, left", [("log", 4), ("merge", 3), ("bounce", 4), ("stop", 4)])
 def test_collisions(action: str, left: int) -> None:
     simulation = meeting(radii=[0.1, 0.1, 0.5, 0], on_collision=action)
+    start = simulation.energy()
     copy = pickle.loads(pickle.dumps(simulation))
     for each in (simulation, copy):
         each.integrate(2.4)
@@ -531,7 +532,8 @@ def test_collisions(action: str, left: int) -> None:
     assert radii is not None and len(radii) == left
     if action == "merge":
         assert pytest.approx(0.1 * 2 ** (1 / 3)) in radii.tolist()  # the volume of both
-        assert simulation.energy_error < 1e-5  # what the merger took is counted; forces are in f32
+        # What the merger took is counted; forces are in f32. The error is relative to the potential energy of fast bodies.
+        assert simulation.energy_error * -start.potential < 1e-5 * start.kinetic
 
 
 def test_escapes_and_bad_encounters() -> None:
@@ -824,7 +826,7 @@ def test_what_lies_ahead_is_finite(integrator: ap.Integrator) -> None:
     simulation = ap.Simulation(ap.plummer(20, seed=1), softening=0.1, field=Ends(1.0), integrator=integrator, device="cpu")
     before = state(simulation)
     assert np.isfinite(simulation.at(0.3).pos).all()
-    with pytest.raises(ap.ComputeError, match=r"the (position|velocity) of body 0 would be \[nan, nan, nan\] at 0.9: it is not finite"):
+    with pytest.raises(ap.ComputeError, match=r"body 0: v?x = NaN is not a finite number, at time 0.9"):
         simulation.at(0.9)
     assert simulation.t == 0 and state(simulation) == before
 

@@ -89,8 +89,7 @@ pub struct Run {
     pub choices: Vec<Choice>,
     /// Remark on kernels that were tuned, if there is one.
     pub remark: Option<String>,
-    /// Warnings: of forces that single precision does not compute as well as it does others. Of softening that lets
-    /// bodies pass each other that would collide.
+    /// Warnings of forces that single precision does not compute as well as others, and of a softening beyond the radii.
     pub warnings: Vec<String>,
     pub(crate) team: Option<Arc<Team>>,
     pub(crate) advice: Advice,

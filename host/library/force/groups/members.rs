@@ -110,16 +110,22 @@ impl<'a> Surroundings<'a> {
             return None;
         }
         let [centre, _] = self.phase_at(group.slot, time);
-        let at_centre = self.fields.acceleration(centre);
-        let limit = TIDE * group.total() / (group.size * group.size);
-        let is_strong = |axis: usize| {
-            let mut place = centre;
-            place[axis] += group.size;
-            let tide = difference(self.fields.acceleration(place), at_centre);
-            dot(tide, tide) > limit * limit
-        };
-        (0..3).any(is_strong).then_some(self.fields)
+        let tide = tide(self.fields, centre, group.size, group.total());
+        (tide > TIDE).then_some(self.fields)
     }
+}
+
+/// The tide of external fields over a distance from a place, in attractions of a mass times G at this distance.
+pub(super) fn tide(fields: &fields::External, centre: Vector, size: f64, total: f64) -> f64 {
+    let at_centre = fields.acceleration(centre);
+    let along = |axis: usize| {
+        let mut place = centre;
+        place[axis] += size;
+        let tide = difference(fields.acceleration(place), at_centre);
+        dot(tide, tide).sqrt()
+    };
+    let strongest = (0..3).map(along).fold(0.0, f64::max);
+    strongest * size * size / total
 }
 
 /// Perturbers of a group, from a time on.

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::Course;
+use super::members::tide;
 use super::slots::occupy;
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
@@ -203,22 +204,14 @@ impl Course<'_> {
             && self.tide(one, size.max(orbit.distance), total) < STRONG_TIDE
     }
 
-    /// The tide of external fields over a distance from a slot's place, in attractions of a mass at this distance.
+    /// The [tide] of external fields over a distance from a slot's place; 0 without fields.
     fn tide(&self, slot: usize, size: f64, total: f64) -> f64 {
         let fields = &self.backend.state().external;
         if fields.is_none() {
             return 0.0;
         }
         let [centre, _] = self.phase(slot);
-        let at_centre = fields.acceleration(centre);
-        let along = |axis: usize| {
-            let mut place = centre;
-            place[axis] += size;
-            let tide = difference(fields.acceleration(place), at_centre);
-            dot(tide, tide).sqrt()
-        };
-        let strongest = (0..3).map(along).fold(0.0, f64::max);
-        strongest * size * size / total
+        tide(fields, centre, size, total)
     }
 
     /// Makes one group of what is in two slots. Returns its slot.

@@ -88,7 +88,7 @@ const QUANTITIES: [(&[&str], Dimension); 4] = [
 fn dimension_of(word: &str) -> Option<Dimension> {
     let word = word.to_ascii_lowercase();
     let of_unit = match word.as_str() {
-        "unit_l" | "unit_length" => Some(Dimension::Length),
+        "unit_l" => Some(Dimension::Length),
         "unit_m" => Some(Dimension::Mass),
         "unit_v" => Some(Dimension::Speed),
         "unit_t" => Some(Dimension::Time),
@@ -132,89 +132,100 @@ fn in_name(word: &str, number: Option<&&str>) -> Option<(Dimension, f64)> {
 /// # Errors
 /// The note that it seems to tell some which are not understood.
 pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
-    let not_understood = || {
-        Err(format!(
+    match is_understood(comment, told) {
+        true => Ok(()),
+        false => Err(format!(
             "the comment `{}` tells of units and was not understood: if numbers have units, give them with {}",
             beginning(comment),
             Setting::Units
-        ))
-    };
+        )),
+    }
+}
+
+/// Takes the units of a comment, if it tells any. Returns whether all that it seems to tell is understood.
+fn is_understood(comment: &str, told: &mut Told) -> bool {
     if let Some(list) = list_in(comment) {
-        return match take_list(list, told) {
-            true => Ok(()),
-            false => not_understood(),
-        };
+        return take_list(list, told);
     }
     if let Some(system) = system_in(comment) {
         told.system = Some(system);
-        return Ok(());
+        return true;
     }
     let words = split(comment);
     // Three units alone, such as `kpc km/s Msun`.
     let mut alone = Told::default();
     if words.len() > 2 && take_list(comment, &mut alone) && alone.sizes.len() > 2 {
-        return match told.put_all(alone.sizes) {
-            true => Ok(()),
-            false => not_understood(),
-        };
+        return told.put_all(alone.sizes);
     }
-    let (mut sizes, mut is_missed) = (vec![], false);
+    let mut sizes = vec![];
     for (at, word) in words.iter().enumerate() {
         sizes.extend(in_name(word, words.get(at + 1)));
-        let next = words.get(at + 1).map_or("", |word| word);
-        let is_told_in = next.eq_ignore_ascii_case("in");
-        let letter = dimension_of_letter(word)
-            .filter(|_| is_told_in || !next.starts_with(|c: char| c.is_ascii_digit()));
-        let Some(wanted) = dimension_of(word).or(letter) else {
-            continue;
-        };
-        // A quantity with a number is a value, such as the mass of the cluster, unless the comment speaks of units.
-        let lower = word.to_ascii_lowercase();
-        let before = at.checked_sub(1).map_or("", |at| words[at]);
-        let is_unit = lower.contains("unit")
-            || next.to_ascii_lowercase().starts_with("unit")
-            || before.eq_ignore_ascii_case("unit");
-        if wanted == Dimension::Time && !is_unit {
-            continue;
+        match said_at(&words, at) {
+            Said::Nothing => {}
+            Said::Unit(size) => sizes.push(size),
+            Said::Missed => return false,
         }
-        let rest = words[at + 1..].iter().skip_while(|word| {
-            let word = word.to_ascii_lowercase();
-            ["unit", "units", "in", "is", "are", "of"].contains(&word.as_str())
-        });
-        let rest: Vec<&str> = rest.take(3).copied().collect();
-        let size = (1..=rest.len()).rev().find_map(|count| {
-            let size = unit(&rest[..count].join(" "));
-            size.filter(|(dimension, _)| *dimension == wanted)
-        });
-        let is_value = rest
-            .first()
-            .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
-        if is_value && !is_unit && !is_told_in {
-            continue;
-        }
-        // `mass in the core` tells nothing of units.
-        let is_phrase = rest
-            .first()
-            .is_none_or(|word| ["the", "a", "each", "all"].contains(word));
-        is_missed |=
-            size.is_none() && is_told_in && !is_phrase && !rest.iter().any(|word| is_without(word));
-        sizes.extend(size);
-    }
-    if is_missed {
-        return not_understood();
-    }
-    let found = !sizes.is_empty();
-    if !told.put_all(sizes) {
-        return not_understood();
     }
     let speaks = || {
         let mut words = words.iter().map(|word| word.to_ascii_lowercase());
         words.any(|word| ["unit", "units"].contains(&word.as_str()) || word.starts_with("unit_"))
     };
     let without = || words.iter().any(|word| is_without(word));
-    match !found && speaks() && !without() {
-        true => not_understood(),
-        false => Ok(()),
+    match sizes.is_empty() {
+        true => !speaks() || without(),
+        false => told.put_all(sizes),
+    }
+}
+
+/// Statement of a word, with the words after it, about a unit.
+enum Said {
+    Nothing,
+    Unit((Dimension, f64)),
+    /// There is one, and it is not understood.
+    Missed,
+}
+
+/// Finds out what the word number `at` says, if it is the name of a quantity. A quantity with a number is a value, such
+/// as the mass of a cluster, unless the comment speaks of units.
+fn said_at(words: &[&str], at: usize) -> Said {
+    let word = words[at];
+    let next = words.get(at + 1).map_or("", |word| word);
+    let before = at.checked_sub(1).map_or("", |at| words[at]);
+    let starts_with_digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let is_told_in = next.eq_ignore_ascii_case("in");
+    let letter = dimension_of_letter(word).filter(|_| is_told_in || !starts_with_digit(next));
+    let Some(wanted) = dimension_of(word).or(letter) else {
+        return Said::Nothing;
+    };
+    let is_unit = word.to_ascii_lowercase().contains("unit")
+        || next.to_ascii_lowercase().starts_with("unit")
+        || before.eq_ignore_ascii_case("unit");
+    if wanted == Dimension::Time && !is_unit {
+        return Said::Nothing;
+    }
+    let rest = words[at + 1..].iter().skip_while(|word| {
+        let word = word.to_ascii_lowercase();
+        ["unit", "units", "in", "is", "are", "of"].contains(&word.as_str())
+    });
+    let rest: Vec<&str> = rest.take(3).copied().collect();
+    let Some(first) = rest.first() else {
+        return Said::Nothing;
+    };
+    let is_value = starts_with_digit(first) || first.starts_with('.');
+    if is_value && !is_unit && !is_told_in {
+        return Said::Nothing;
+    }
+    let size = (1..=rest.len()).rev().find_map(|count| {
+        let size = unit(&rest[..count].join(" "));
+        size.filter(|(dimension, _)| *dimension == wanted)
+    });
+    // `mass in the core` tells nothing of units.
+    let is_phrase = ["the", "a", "each", "all"].contains(first);
+    let without = || rest.iter().any(|word| is_without(word));
+    match size {
+        Some(size) => Said::Unit(size),
+        None if is_told_in && !is_phrase && !without() => Said::Missed,
+        None => Said::Nothing,
     }
 }
 

@@ -14,8 +14,8 @@ const GROUPS: [&str; 4] = ["Units", "InternalCodeUnits", "Header", "Parameters"]
 /// Relative difference from which on two units or two constants of gravity are not the same.
 const DIFFERENT: f64 = 1e-2;
 
-/// Names of attributes for units of length, mass, speed and time, without `_` and blanks and in lower case. The size of
-/// their unit in SI's.
+/// Names of attributes for units of length, mass, speed and time, without `_` and blanks and in lower case. Each list has
+/// the size of their unit in SI's.
 const NAMES: [(&[&str], f64); 4] = [
     (
         &["unitlengthincm", "unitlengthincgs", "unitlengthincgs(ul)"],
@@ -111,12 +111,8 @@ fn of_attributes(
             .position(|(names, _)| names.contains(&key.as_str()));
         if let Some(k) = known {
             found.push(attribute.name.as_str());
-            let in_text = || attribute.read_string().ok()?.trim().parse().ok();
-            let number = match in_text() {
-                Some(number) => Some(number),
-                None => attributes.number(&attribute.name)?,
-            };
-            sizes[k] = number.map(|number: f64| number * NAMES[k].1);
+            let number = number_or_text(attributes, attribute)?;
+            sizes[k] = number.map(|number| number * NAMES[k].1);
         }
     }
     if found.is_empty() {
@@ -142,6 +138,18 @@ fn of_attributes(
     Ok(units)
 }
 
+/// The number of an attribute, which some programs write as a text.
+fn number_or_text(
+    attributes: &Attributes,
+    attribute: &Attribute,
+) -> Result<Option<f64>, ReadFault> {
+    let in_text = || attribute.read_string().ok()?.trim().parse().ok();
+    match in_text() {
+        Some(number) => Ok(Some(number)),
+        None => attributes.number(&attribute.name),
+    }
+}
+
 fn is_system(units: &Units) -> bool {
     let all = [units.length, units.mass, units.time, units.g()];
     all.iter().all(|size| size.is_normal() && *size > 0.0)
@@ -154,12 +162,8 @@ fn gravity(groups: &[Attributes]) -> Result<Option<(String, f64)>, ReadFault> {
             let Some(attribute) = attributes.find(name) else {
                 continue;
             };
-            let in_text = || attribute.read_string().ok()?.trim().parse().ok();
-            let number = match in_text() {
-                Some(number) => Some(number),
-                None => attributes.number(name)?,
-            };
-            if let Some(number) = number.filter(|number: &f64| number.is_normal()) {
+            let number = number_or_text(attributes, attribute)?;
+            if let Some(number) = number.filter(|number| number.is_normal()) {
                 return Ok(Some((format!("{}/{name}", attributes.place), number)));
             }
         }

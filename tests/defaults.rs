@@ -127,7 +127,7 @@ fn stars_are_run_as_stars() {
         0,
         &[
             "softening 0: as `plummer` is made",
-            "block time steps by hermite4 with --eta 0.01 (chosen: ",
+            "block time steps by hermite6 with --eta 0.36 (chosen: ",
         ],
     );
     let mut stars = plummer(200, 1).expect("in range");
@@ -142,12 +142,12 @@ fn stars_are_run_as_stars() {
         0,
         &[
             "softening 0: masses are those of single stars",
-            "block time steps by hermite4 with --eta 0.01 (chosen: bodies without softening form pairs)",
+            "block time steps by hermite6 with --eta 0.36 (chosen: bodies without softening form pairs)",
         ],
     );
     folder
         .run("run read/run.toml --out again")
-        .expect(0, &["hermite4"]);
+        .expect(0, &["hermite6"]);
     assert_eq!(
         folder.read("again/final.npz"),
         folder.read("read/final.npz")

@@ -65,8 +65,7 @@ fn devices_have_neighbours() {
 fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
     let at = new_folder();
     let run = "run plummer --bodies 100 --seed 1 --softening 0 --dt 0.03125 --block-steps --checkpoint-every 1";
-    let chosen =
-        "block time steps by hermite6 with --eta 0.36 (chosen: few pairs form in so short a time)";
+    let chosen = "block time steps by hermite6 with --eta 0.36 (chosen: as suits pairs that are followed apart)";
     try_in(
         &at,
         &format!("{run} --device cpu --until 0.125 --out whole"),
@@ -94,7 +93,7 @@ fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
     )
     .expect(0, &[fourth]);
     let with_groups = [
-        "block time steps by hermite4 with --eta 0.01 (chosen: pairs form in such a time, and are followed apart)",
+        "block time steps by hermite6 with --eta 0.36 (chosen: as suits pairs that are followed apart)",
         "groups on: 0 pairs followed apart",
     ];
     try_in(&at, &format!("{run} --until 4 --softening 0 --out long")).expect(0, &with_groups);

@@ -59,10 +59,10 @@ pub(super) struct Options {
     pub(super) eta: Option<f64>,
     /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
-    /// --eta: hermite4 with 0.01 where pairs are followed apart (--groups), else hermite6 with 0.36, or from
-    /// 65536 softened bodies on hermite4 with --neighbours auto and 0.04. On the CPU, runs that follow pairs
-    /// apart take --neighbours auto from 4096 bodies on. Without softening, a CPU follows pairs apart that are
-    /// there at the start, or that form in the time of the run. From 8192 bodies on it does so in any case.
+    /// --eta: hermite6 with 0.36, or from 65536 softened bodies on hermite4 with --neighbours auto and 0.04.
+    /// Without softening, a CPU follows pairs apart (--groups). Runs that begin with pairs take hermite4 with 0.01.
+    /// On a CPU they take --neighbours auto, too, from 4096 bodies on. From 8192 on, bodies without pairs do so as
+    /// well.
     /// A run with --until takes block time steps by itself if its bodies have no softening, and hard pairs or
     /// unlike masses.
     #[arg(long)]

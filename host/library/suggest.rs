@@ -7,9 +7,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use block_steps::{
-    BlockSettings, groups_pay_without_pairs, neighbours_pay, neighbours_pay_with_groups,
-};
+pub use block_steps::{BlockSettings, neighbours_pay};
 pub use rounding::error_in_single;
 pub use softening::{choose_softening, softening};
 pub use step::{are_on_orbits, choose_step, dynamical_time, longest_step};

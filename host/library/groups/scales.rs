@@ -50,15 +50,6 @@ impl Scales {
         }
     }
 
-    /// Half-mass relaxation time of a number of bodies (Spitzer 1987, Dynamical Evolution of Globular Clusters, eq. 2-63).
-    /// The Coulomb logarithm is by Giersz & Heggie (1994, MNRAS 268, 257). Half of the mass is taken to be within 0.77
-    /// virial radii, as in a Plummer sphere.
-    pub(crate) fn relaxation(&self, bodies: usize) -> f64 {
-        let n = bodies as f64;
-        let crossing = 2.0 * n * self.time;
-        0.138 * 0.77_f64.powf(1.5) * n * crossing / (0.11 * n).ln().max(1.0)
-    }
-
     /// Length at which the motion of bound bodies of mass `gm`, times G, takes the time of an encounter.
     pub(crate) fn bound(&self, gm: f64) -> f64 {
         (2.0 * gm * self.time * self.time).cbrt()

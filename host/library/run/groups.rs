@@ -8,7 +8,7 @@ use crate::encounters::Encounters;
 use crate::fields::ExternalField;
 use crate::force::groups::pairs_at_start;
 use crate::groups::heavy_above;
-use crate::integrator::{Integrator, TimeSteps};
+use crate::integrator::TimeSteps;
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
@@ -20,10 +20,6 @@ use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Number of bodies from which on groups are followed without being asked for.
 const CLUSTER: usize = 16;
-
-/// Time in which pairs form among bodies without softening, in half-mass relaxation times, if all have the same mass.
-/// Before it, energies of `hermite6` are as good as with groups, and take half of the time.
-const PAIRS_FORM: f64 = 0.5;
 
 /// Reason why pairs and multiples cannot be followed apart, as the rest of "groups need ...".
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -64,7 +60,7 @@ pub enum GroupsFault {
 /// Pairs that a run begins with, and whether it may follow them apart.
 pub(super) struct Pairs {
     /// Number of pairs that would be followed; 0 where nobody asks.
-    count: usize,
+    pub(super) count: usize,
     /// Number of pairs that are hard.
     hard: usize,
     /// True if some bodies are so much heavier than others that they soon find each other.
@@ -75,10 +71,8 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
-    /// True if the integrator is given.
-    has_integrator: bool,
-    /// Reason for the integrator of block time steps that were asked for without it, if there is a special one.
-    pub(super) why: Option<&'static str>,
+    /// True if a scheme with neighbours can go next to the groups: on a CPU, in double precision.
+    pub(super) allow_neighbours: bool,
     /// Kind of bodies that are not softened, which decides on the steps of few.
     pub(super) kind: Kind,
 }
@@ -126,9 +120,9 @@ impl RunSpec {
             true => newtonian && fault != Some(GroupsFault::Dominated),
             false => fault.is_none() && self.leaves_steps_open(),
         };
-        let (count, relaxation) = match is_asked && bodies.len() > 1 {
+        let count = match is_asked && bodies.len() > 1 {
             true => pairs_at_start(bodies, physics),
-            false => (0, f64::INFINITY),
+            false => 0,
         };
         let hard = match count > 0 && !blocks {
             true => Census::of(bodies, physics).hard(),
@@ -139,16 +133,11 @@ impl RunSpec {
         let are_many = fault.is_none() && bodies.len() >= CLUSTER;
         let are_stars = !blocks && is_asked && are_many;
         let has_reason = count > 0 || has_heavy || self.groups == Some(true);
-        let is_open = blocks && are_many && !has_reason && self.neighbours.is_none();
-        let (form, why) = match is_open && self.leaves_integrator_open() && on_cpu() {
-            true => {
-                let mean = bodies.total_mass() / bodies.len() as f64;
-                let (form, why) = self.pairs_form(bodies.len(), relaxation * mean / heaviest);
-                (form, Some(why))
-            }
-            false => (false, None),
-        };
-        let suit = are_many && self.groups != Some(false) && (has_reason || are_stars || form);
+        let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
+        let may_suit = are_many && self.groups != Some(false);
+        let on_cpu = may_suit && (has_reason || are_stars || is_open) && on_cpu();
+        // On a device only pairs at the start, or heavy bodies, are worth what groups cost there.
+        let suit = may_suit && (has_reason || are_stars || (is_open && on_cpu));
         Pairs {
             count,
             hard,
@@ -156,27 +145,8 @@ impl RunSpec {
             are_stars,
             fault,
             suit,
-            has_integrator: self.integrator.is_some(),
-            why,
+            allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind: self.kind(bodies, physics),
-        }
-    }
-
-    /// Returns whether block time steps of bodies that begin without pairs are to follow pairs apart on a CPU, and why.
-    /// The heaviest bodies have this relaxation time, and sink to the centre.
-    fn pairs_form(&self, bodies: usize, relaxation: f64) -> (bool, &'static str) {
-        let span = match self.end {
-            End::Time(end) => end - self.start,
-            End::Steps(_) | End::Open => f64::INFINITY,
-        };
-        let is_long = span >= PAIRS_FORM * relaxation;
-        match (suggest::groups_pay_without_pairs(bodies), is_long) {
-            (true, _) => (
-                true,
-                "with pairs followed apart, and neighbours, this number takes less time than by hermite6",
-            ),
-            (false, true) => (true, "pairs form in such a time, and are followed apart"),
-            (false, false) => (false, "few pairs form in so short a time"),
         }
     }
 
@@ -219,10 +189,15 @@ impl RunSpec {
         (self.integrator, self.eta) == (None, None)
             && self.kernel.is_none()
             && self.groups != Some(false)
-            && matches!(self.accuracy, None | Some(ForceAccuracy::Double))
+            && self.is_precise()
             && !matches!(self.end, End::Steps(_))
             && !matches!(self.end, End::Time(end) if end < self.start)
             && one_device
+    }
+
+    /// Returns whether no setting asks for forces in fewer digits than double precision.
+    fn is_precise(&self) -> bool {
+        matches!(self.accuracy, None | Some(ForceAccuracy::Double))
     }
 
     /// Chooses one step for all bodies, or block time steps where hard pairs can be followed apart.
@@ -253,7 +228,6 @@ impl RunSpec {
         &self,
         bodies: &Bodies,
         pairs: &Pairs,
-        integrator: Integrator,
         selection: &Selection,
         digits: Option<DigitsName>,
     ) -> Result<Decision, BuildError> {
@@ -269,10 +243,7 @@ impl RunSpec {
         }
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
-        // `hermite6` is chosen where pairs are not worth what they cost.
-        let is_left = integrator == Integrator::Hermite6 && !pairs.has_integrator;
         let pays = bodies.len() >= CLUSTER
-            && !is_left
             && (selection.place == Place::Cpu
                 || pairs.count > 0
                 || pairs.has_heavy

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::groups::{Kind, Pairs};
 use super::{BuildError, End, RunSpec};
-use crate::backend::Neighbours;
 use crate::bodies::Bodies;
 use crate::encounters::Encounters;
 use crate::integrator::{Integrator, TimeSteps};
@@ -212,23 +211,9 @@ impl RunSpec {
         let encounters = spec.encounters.as_ref();
         let blurred =
             encounters.and_then(|encounters| blurred(encounters, physics.softening, spec.units));
-        let decision = spec.decide_groups(bodies, &pairs, integrator, &selection, needs.digits)?;
+        let decision = spec.decide_groups(bodies, &pairs, &selection, needs.digits)?;
         spec.groups = Some(decision.groups);
         choices.extend(decision.choice);
-        let has_chosen = choices.iter().any(|c| c.setting == Setting::Integrator);
-        if decision.groups
-            && has_chosen
-            && spec.neighbours.is_none()
-            && selection.place == Place::Cpu
-            && suggest::neighbours_pay_with_groups(bodies.len())
-        {
-            spec.neighbours = Some(Neighbours::Auto);
-            choices.push(Choice {
-                setting: Setting::Neighbours,
-                value: Neighbours::Auto.to_string(),
-                why: "as suits this number of bodies on a CPU".to_owned(),
-            });
-        }
         choices.push(Choice {
             setting: Setting::Kernel,
             value: selection.variant.name.to_owned(),
@@ -396,7 +381,7 @@ impl RunSpec {
                 self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
             let (settings, why) = match pairs.suit {
                 true => (
-                    given.with_groups(),
+                    given.with_groups(bodies, pairs.count > 0, pairs.allow_neighbours),
                     "as suits pairs that are followed apart",
                 ),
                 false => (
@@ -404,7 +389,6 @@ impl RunSpec {
                     "as suits block time steps of so many bodies",
                 ),
             };
-            let why = pairs.why.unwrap_or(why);
             if let (None, Some(integrator)) = (given.integrator, settings.integrator) {
                 chose(Setting::Integrator, integrator.name().to_owned(), why);
             }

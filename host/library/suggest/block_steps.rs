@@ -20,15 +20,16 @@ const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 const ETA_WITH_GROUPS: f64 = 0.01;
 
 /// η of sixth order there: errors are as large. They come from bodies near pairs, and fall with the square of the step.
-const ETA_OF_SIXTH_WITH_GROUPS: f64 = 0.16;
+const ETA_OF_SIXTH_WITH_PAIRS: f64 = 0.16;
 
 /// η of sixth order without pairs.
 const ETA_OF_SIXTH: f64 = 0.36;
 
-/// Bodies from which on a neighbour scheme is chosen next to groups, on a CPU.
-const MANY_WITH_GROUPS: usize = 4096;
+/// Bodies from which on a neighbour scheme is chosen next to pairs that are there at the start, on a CPU.
+const MANY_WITH_PAIRS: usize = 4096;
 
-/// Bodies from which on fourth order with groups and neighbours is faster on a CPU than sixth order without both.
+/// Bodies from which on fourth order with groups and neighbours is faster on a CPU than sixth order with groups, without
+/// pairs at the start.
 const MANY_OF_SIXTH: usize = 8192;
 
 /// Settings of block time steps, of which some may have been asked for.
@@ -43,20 +44,37 @@ pub struct BlockSettings {
 }
 
 impl BlockSettings {
-    /// These settings, with `hermite4` and η = 0.01 if they were left out: clusters of 256 to 16 384 stars with
-    /// binaries that are followed apart then lose 10⁻⁸ to 10⁻⁶ of their energy in a time unit. So they do by `hermite6`
-    /// with η = 0.16, which it has if η was left out.
+    /// These settings next to groups, with integrator and η if they were left out. Neighbours are added for many bodies
+    /// if the integrator was left out, and if they are `allowed`. On a GPU they take longer: the host finds them.
+    ///
+    /// Bodies that begin with pairs have fourth order with η = 0.01: clusters of 256 to 16 384 stars with binaries then lose
+    /// 10⁻⁸ to 10⁻⁶ of their energy in a time unit. So they do by sixth order with η = 0.16. Sixth order takes less time for
+    /// a larger error there, and loses much where real binaries meet. Others have sixth order with η = 0.36, in half of
+    /// the time of fourth order.
     #[must_use]
-    pub fn with_groups(self) -> Self {
-        let integrator = self.integrator.unwrap_or(Integrator::Hermite4);
-        let eta = self.eta.unwrap_or(match integrator {
-            Integrator::Hermite6 => ETA_OF_SIXTH_WITH_GROUPS,
+    pub fn with_groups(self, bodies: usize, has_pairs: bool, allowed: bool) -> Self {
+        let many = if has_pairs {
+            MANY_WITH_PAIRS
+        } else {
+            MANY_OF_SIXTH
+        };
+        let pays = self.integrator.is_none() && allowed && bodies >= many;
+        let neighbours = self.neighbours.or(pays.then_some(Neighbours::Auto));
+        let integrator = self
+            .integrator
+            .unwrap_or(match neighbours.is_some() || has_pairs {
+                true => Integrator::Hermite4,
+                false => Integrator::Hermite6,
+            });
+        let eta = self.eta.unwrap_or(match (integrator, has_pairs) {
+            (Integrator::Hermite6, true) => ETA_OF_SIXTH_WITH_PAIRS,
+            (Integrator::Hermite6, false) => ETA_OF_SIXTH,
             _ => ETA_WITH_GROUPS,
         });
         Self {
             integrator: Some(integrator),
             eta: Some(eta),
-            ..self
+            neighbours,
         }
     }
 
@@ -97,18 +115,6 @@ impl BlockSettings {
             neighbours,
         }
     }
-}
-
-/// Returns whether a [neighbour scheme](Neighbours) next to groups is faster on a CPU for this number of bodies, with
-/// errors as small. On a GPU it takes longer, whatever their number: the host finds the neighbours.
-pub fn neighbours_pay_with_groups(bodies: usize) -> bool {
-    bodies >= MANY_WITH_GROUPS
-}
-
-/// Returns whether groups and [neighbours](Neighbours) are faster on a CPU than `hermite6`, for this number of bodies
-/// without pairs. Errors of either are far below 10⁻⁷ in a time unit.
-pub fn groups_pay_without_pairs(bodies: usize) -> bool {
-    bodies >= MANY_OF_SIXTH
 }
 
 /// Returns whether a [neighbour scheme](Neighbours) is faster for this number of bodies than other block
@@ -155,5 +161,38 @@ mod tests {
             ..nothing
         };
         assert_eq!(chosen(with_neighbours, 100), ("hermite4", 0.16, auto));
+    }
+
+    #[test]
+    fn next_to_groups_too() {
+        let nothing = BlockSettings::default();
+        let auto = Some(Neighbours::Auto);
+        let fourth = BlockSettings {
+            integrator: Some(Integrator::Hermite4),
+            ..nothing
+        };
+        let near = BlockSettings {
+            neighbours: auto,
+            ..nothing
+        };
+        let sixth = BlockSettings {
+            integrator: Some(Integrator::Hermite6),
+            ..nothing
+        };
+        for (given, bodies, has_pairs, allowed, expected) in [
+            (nothing, 8191, false, true, ("hermite6", 0.36, None)),
+            (nothing, 8192, false, true, ("hermite4", 0.01, auto)),
+            (nothing, 8192, false, false, ("hermite6", 0.36, None)),
+            (nothing, 4095, true, true, ("hermite4", 0.01, None)),
+            (nothing, 4096, true, true, ("hermite4", 0.01, auto)),
+            (nothing, 4096, true, false, ("hermite4", 0.01, None)),
+            (sixth, 8192, true, true, ("hermite6", 0.16, None)),
+            (fourth, 8192, true, true, ("hermite4", 0.01, None)),
+            (near, 100, false, true, ("hermite4", 0.01, auto)),
+        ] {
+            let made = given.with_groups(bodies, has_pairs, allowed);
+            let name = made.integrator.unwrap().name();
+            assert_eq!((name, made.eta.unwrap(), made.neighbours), expected);
+        }
     }
 }

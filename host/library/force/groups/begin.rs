@@ -93,9 +93,7 @@ impl Course<'_> {
     }
 }
 
-/// Number of pairs that a run of these bodies begins with, and the half-mass relaxation time.
-pub(crate) fn pairs_at_start(bodies: &Bodies, physics: &Physics) -> (usize, f64) {
-    let scales = Scales::of(bodies, physics);
-    let pairs = pairs_of(bodies, physics, &scales).len();
-    (pairs, scales.relaxation(bodies.len()))
+/// Number of pairs that a run of these bodies begins with.
+pub(crate) fn pairs_at_start(bodies: &Bodies, physics: &Physics) -> usize {
+    pairs_of(bodies, physics, &Scales::of(bodies, physics)).len()
 }

@@ -219,6 +219,34 @@ fn bodies_too_fast_for_the_first_order_are_told_of() {
     assert!(!write(0.1));
 }
 
+/// Massless bodies are in no sum of energies, and are judged by what their orbits keep.
+#[test]
+fn orbits_of_test_particles_are_watched() {
+    let at = new_folder();
+    let told = |run: &str| {
+        let ended = try_in(at.path(), &format!("run {run} --overwrite --out o"));
+        ended.expect(0, &["test particles: energy per mass"]);
+        ended
+            .complained
+            .contains("of a test particle has changed by")
+    };
+    let bad = "--integrator leapfrog --dt 0.01 --until 13";
+    let pair = "two-body --eccentricity 0.99 --mass-ratio 0";
+    assert!(told(&format!("{pair} {bad}")));
+    assert!(!told(&format!("{pair} {bad} --max-drift 1e6")));
+    assert!(!told(&format!(
+        "{pair} --integrator hermite4 --eta 0.01 --until 13"
+    )));
+    // One falls through a field that rests, the other one does not matter to it.
+    let rows = "mass,x,y,z,vx,vy,vz\n0,1,0,0,0,0.1,0\n0,0,2,0,1,0,0\n";
+    fs::write(at.path().join("f.csv"), rows).expect("written");
+    let fall = "f.csv --field point:mass=2 --softening 0";
+    assert!(told(&format!("{fall} {bad}")));
+    assert!(!told(&format!(
+        "{fall} --integrator hermite4 --eta 0.01 --until 5"
+    )));
+}
+
 /// A folder that cannot be made, before the forces that may take hours.
 #[test]
 fn folders_that_cannot_be_made_are_told_of_before_the_run() {

@@ -1,6 +1,7 @@
 //! Limit to the drift of the energy.
 
 use allpairs::diagnostics::EnergyLook;
+use allpairs::test_particles::Look;
 
 use crate::say;
 use crate::times::Times;
@@ -28,5 +29,26 @@ impl DriftWatch {
             say::plain(self.bound),
             self.advice
         ));
+    }
+
+    /// Warns of test particles with a drift beyond it. Returns whether it did.
+    pub(super) fn warn_of_particles(
+        &self,
+        (steps, time): (u64, f64),
+        look: &Look,
+        times: &Times,
+    ) -> bool {
+        let Some(constant) = look.has_drifted(self.bound) else {
+            return false;
+        };
+        say::tell(format_args!(
+            "warning: at step {steps}, time {}, the {constant} of a test particle has changed by {} of its \
+             potential at the start, more than --max-drift {}: {}",
+            times.text(time),
+            say::scientific(look.drift),
+            say::plain(self.bound),
+            self.advice
+        ));
+        true
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn drive(
     if counts.blocks > 0 {
         writeln!(out, "{}", blocks(&counts, seconds))?;
     }
-    let (outcome, warned) = match advanced {
+    let (outcome, [warned, warned_of_particles]) = match advanced {
         Ok(advanced) => advanced,
         Err(error) => {
             return Err(stopped(error, simulation.physics(), &times, outputs, out));
@@ -100,6 +100,12 @@ pub(super) fn drive(
     }
     if let Some(line) = changes::count(&recording, simulation.brought().energy) {
         writeln!(out, "{line}")?;
+    }
+    let clock = simulation.clock();
+    if let Some((_, look)) = recording.test_particles(&mut simulation)?
+        && !warned_of_particles
+    {
+        drift.warn_of_particles((clock.steps, clock.time), &look, &times);
     }
     for line in test_particles::lines(&recording, &mut simulation)? {
         writeln!(out, "{line}")?;
@@ -208,13 +214,13 @@ fn stopped(
 }
 
 /// Takes the steps, with a progress bar or a picture on a terminal and lines elsewhere, until done or
-/// interrupted by Ctrl-C. Also says whether drift was warned of.
+/// interrupted by Ctrl-C. Also says whether drift was warned of: of the energy, and of test particles.
 fn advance(
     (drift, times): (&DriftWatch, &Times),
     mut preview: Option<Watch>,
     simulation: &mut Simulation,
     recording: &mut Recording,
-) -> anyhow::Result<(ControlFlow<()>, bool)> {
+) -> anyhow::Result<(ControlFlow<()>, [bool; 2])> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
     signals::on_stop(move || {
@@ -248,7 +254,7 @@ fn advance(
     if preview.is_some() {
         recording.preview_every(watch::EVERY);
     }
-    let mut warned = false;
+    let (mut warned, mut warned_of_particles) = (false, false);
     let (mut last, mut largest) = (None, recording.largest_drift());
     let mut undrawn: Option<anyhow::Error> = None;
     let outcome = recording.run(simulation, |event| {
@@ -271,6 +277,18 @@ fn advance(
                 }
                 bar.suspend(|| drift.warn(&look, times));
             }
+        }
+        if let RunEvent::TestParticles(steps, time, look) = &event
+            && !warned_of_particles
+            && look.has_drifted(drift.bound).is_some()
+        {
+            if let Some(preview) = &mut preview {
+                undrawn = undrawn
+                    .take()
+                    .or_else(|| Some(preview.clear().err()?.into()));
+            }
+            let warn = || drift.warn_of_particles((*steps, *time), look, times);
+            warned_of_particles = bar.suspend(warn);
         }
         let status = |progress: &Progress| {
             // Within a step nothing is counted yet.
@@ -314,7 +332,10 @@ fn advance(
                     undrawn = preview.draw(bodies, &status).err();
                 }
             }
-            RunEvent::Sample(_) | RunEvent::Energy(_) | RunEvent::Wrote(_) => {}
+            RunEvent::Sample(_)
+            | RunEvent::Energy(_)
+            | RunEvent::TestParticles(..)
+            | RunEvent::Wrote(_) => {}
         }
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -334,7 +355,7 @@ fn advance(
             "warning: the picture could not be drawn: {why:#}"
         ));
     }
-    Ok((outcome, warned))
+    Ok((outcome, [warned, warned_of_particles]))
 }
 
 /// Decimals of the quantities in the table.

@@ -22,6 +22,10 @@ const CIRCLE: f64 = 1e-3;
 /// The most that other bodies may have of the mass of the lighter one of two that dominate.
 const LITTLE: f64 = 1e-3;
 
+/// The most bodies with mass for which test particles are looked at on the way: a look costs about what a force on
+/// test particles does, on the CPU.
+const FEW: usize = 1000;
+
 /// Numbers of a body at the beginning: energy per mass, potential and Jacobi constant. Not numbers where
 /// the body has mass, or where there is no such constant.
 pub type Origin = [f64; 3];
@@ -52,6 +56,24 @@ impl Kinds {
     }
 }
 
+/// Quantity of a test particle that exact orbits keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrbitConstant {
+    /// Energy per mass: one body has mass, or fields that do not change with time are all that pulls.
+    Energy,
+    /// Jacobi constant: two bodies on a circle dominate.
+    Jacobi,
+}
+
+impl fmt::Display for OrbitConstant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Energy => "energy per mass",
+            Self::Jacobi => "Jacobi constant",
+        })
+    }
+}
+
 /// A look at test particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
@@ -63,6 +85,12 @@ pub struct Look {
     pub largest_change: f64,
     /// The same of Jacobi constants; not a number where there are none.
     pub jacobi_change: f64,
+    /// Quantity that exact orbits keep, if there is one.
+    pub constant: Option<OrbitConstant>,
+    /// The largest change of this quantity, as a part of the potential at the beginning. In fields, which may have
+    /// potentials of 0, it is a part of the largest of the potentials and kinetic energies at both ends. Not a number
+    /// where there is no such quantity.
+    pub drift: f64,
 }
 
 impl Look {
@@ -82,6 +110,26 @@ impl Look {
             self.largest_change,
             self.jacobi_change,
         ]
+    }
+
+    /// The look where nothing is kept, for example after a change of the bodies with mass.
+    #[must_use]
+    pub fn without_constant(self) -> Self {
+        Self {
+            constant: None,
+            drift: f64::NAN,
+            ..self
+        }
+    }
+
+    /// The quantity that exact orbits keep, if that of a test particle has changed by more than `bound`. Jacobi constants
+    /// of orbits that are circles to 0.1 % are judged to 0.1 %.
+    pub fn has_drifted(&self, bound: f64) -> Option<OrbitConstant> {
+        let floor = match self.constant? {
+            OrbitConstant::Energy => 0.0,
+            OrbitConstant::Jacobi => CIRCLE.max(LITTLE),
+        };
+        self.constant.filter(|_| self.drift > bound.max(floor))
     }
 }
 
@@ -144,6 +192,19 @@ impl Observer {
             massive,
         }
     }
+
+    /// Quantity of test particles that exact orbits keep, if there is one.
+    fn constant(&self, external: &External) -> Option<OrbitConstant> {
+        match (external.is_none(), self.massive.len()) {
+            (true, 1) => Some(OrbitConstant::Energy),
+            (true, _) => self.omega.is_ok().then_some(OrbitConstant::Jacobi),
+            (false, 0) => {
+                let is_kept = external.fields().conserve_energy() && external.origin().is_none();
+                is_kept.then_some(OrbitConstant::Energy)
+            }
+            (false, _) => None,
+        }
+    }
 }
 
 /// Angular velocity of two bodies that dominate and go round each other on a circle.
@@ -178,7 +239,12 @@ impl Account {
     pub fn begin(bodies: &Bodies, physics: &Physics, external: &External) -> Option<Self> {
         let Kinds { massless, .. } = Kinds::of(bodies, physics);
         (massless > 0).then(|| Self {
-            origins: numbers(bodies, physics, external),
+            origins: numbers(
+                &Observer::of(bodies, physics, external),
+                bodies,
+                physics,
+                external,
+            ),
         })
     }
 
@@ -214,7 +280,26 @@ impl Account {
 
     /// Looks at the bodies as they are now.
     pub fn look(&self, bodies: &Bodies, physics: &Physics, external: &External) -> Look {
-        let now = numbers(bodies, physics, external);
+        let observer = Observer::of(bodies, physics, external);
+        self.look_of(&observer, bodies, physics, external)
+    }
+
+    /// As [`look`](Self::look), if there is a quantity to judge orbits by, and the look costs little.
+    pub fn judge(&self, bodies: &Bodies, physics: &Physics, external: &External) -> Option<Look> {
+        let observer = Observer::of(bodies, physics, external);
+        let is_few = observer.massive.len() <= FEW;
+        let has_constant = observer.constant(external).is_some();
+        (is_few && has_constant).then(|| self.look_of(&observer, bodies, physics, external))
+    }
+
+    fn look_of(
+        &self,
+        observer: &Observer,
+        bodies: &Bodies,
+        physics: &Physics,
+        external: &External,
+    ) -> Look {
+        let now = numbers(observer, bodies, physics, external);
         let (mean, spread) = mean_and_spread(now.iter().map(|[energy, ..]| *energy));
         let change = |k: usize| {
             let changes = now.iter().zip(&self.origins).map(|(now, then)| {
@@ -225,11 +310,28 @@ impl Account {
             let known = changes.filter(|change| !change.is_nan());
             known.fold(f64::NAN, f64::max)
         };
+        let in_fields = || {
+            let changes = now.iter().zip(&self.origins).map(|(now, then)| {
+                let sizes = [then, now].map(|&[energy, depth, _]| depth.abs().max(energy - depth));
+                (now[0] - then[0]).abs() / sizes[0].max(sizes[1])
+            });
+            changes
+                .filter(|change| !change.is_nan())
+                .fold(f64::NAN, f64::max)
+        };
+        let constant = observer.constant(external);
         Look {
             mean,
             spread,
             largest_change: change(0),
             jacobi_change: change(2),
+            constant,
+            drift: match constant {
+                Some(OrbitConstant::Energy) if external.is_none() => change(0),
+                Some(OrbitConstant::Energy) => in_fields(),
+                Some(OrbitConstant::Jacobi) => change(2),
+                None => f64::NAN,
+            },
         }
     }
 
@@ -240,20 +342,25 @@ impl Account {
 }
 
 /// Energy per mass, potential and Jacobi constant of each massless body.
-fn numbers(bodies: &Bodies, physics: &Physics, external: &External) -> Vec<Origin> {
-    let Observer {
-        massive,
+fn numbers(
+    observer: &Observer,
+    bodies: &Bodies,
+    physics: &Physics,
+    external: &External,
+) -> Vec<Origin> {
+    let &Observer {
+        ref massive,
         centre,
         velocity,
         omega,
-    } = Observer::of(bodies, physics, external);
+    } = observer;
     let massless: Vec<usize> = (0..bodies.len())
         .filter(|&i| physics.weight(bodies.mass[i]) == 0.0)
         .collect();
     let points: Vec<[f64; 3]> = (massless.iter())
         .map(|&i| [bodies.x[i], bodies.y[i], bodies.z[i]])
         .collect();
-    let (_, potentials) = field_at(&massive, physics, &points);
+    let (_, potentials) = field_at(massive, physics, &points);
     let in_fields = external.potential();
     let mut numbers = vec![[f64::NAN; 3]; bodies.len()];
     for (&i, potential) in massless.iter().zip(potentials) {
@@ -282,6 +389,7 @@ fn mean_and_spread(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::bodies::{Body, BodyKind};
+    use crate::fields::{ExternalField, Fields};
     use crate::physics::ForceLaw;
     use crate::selection::DeviceChoice;
     use crate::simulation::Simulation;
@@ -348,6 +456,56 @@ mod tests {
         let (mean, spread) = account.at_start();
         assert!(mean < 0.0 && spread > 0.0);
         assert_eq!(account.origins().len(), 12);
+    }
+
+    /// Energies about one body, and in fields that rest, are those of exact orbits; about two bodies they are not.
+    #[test]
+    fn orbits_are_judged_by_what_they_keep() {
+        let mut bodies = Bodies::at_rest(&[[2.0, 0.0, 0.0], [0.0; 3]], &[0.0, 3.0]);
+        bodies.vy[0] = 1.5_f64.sqrt();
+        let mut faster = bodies.clone();
+        faster.vy[0] *= 1.1; // K = 0.75 becomes 0.9075, and U is −1.5
+        let none = External::none();
+        let look = |then: &Bodies, now: &Bodies, external: &External| {
+            let account = Account::begin(then, &G, external).unwrap();
+            let look = account.look(now, &G, external);
+            assert_eq!(
+                account.judge(now, &G, external).is_some(),
+                look.constant.is_some()
+            );
+            look
+        };
+        let found = look(&bodies, &faster, &none);
+        assert!((found.drift - 0.105).abs() <= 1e-12, "{found:?}");
+        assert_eq!(found.has_drifted(0.1), Some(OrbitConstant::Energy));
+        assert_eq!(found.has_drifted(0.11), None);
+
+        let [circle, ellipse] = [0.0, 0.3].map(restricted);
+        let mut moved = circle.clone();
+        moved.vy[0] += 0.5;
+        let found = look(&circle, &moved, &none);
+        assert_eq!(found.has_drifted(0.01), Some(OrbitConstant::Jacobi));
+        assert_eq!(look(&circle, &circle, &none).has_drifted(0.0), None);
+        assert_eq!(
+            look(&ellipse, &moved, &none).has_drifted(0.0),
+            None,
+            "not at the start"
+        );
+        let found = look(&ellipse, &ellipse, &none);
+        assert!(found.constant.is_none() && found.drift.is_nan());
+
+        // About the point of a field at rest, the particle of above is alone.
+        let alone = |bodies: &Bodies| bodies.part(0..1);
+        let field = ExternalField::point(3.0);
+        let fields = Fields::from_iter([field.clone()]);
+        let external = External::of_bodies(&fields, &alone(&bodies), &G).unwrap();
+        let found = look(&alone(&bodies), &alone(&faster), &external);
+        assert!((found.drift - 0.105).abs() <= 1e-12, "{found:?}");
+        assert_eq!(
+            look(&bodies, &faster, &external).constant,
+            None,
+            "the other falls"
+        );
     }
 
     #[test]

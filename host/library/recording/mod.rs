@@ -83,6 +83,8 @@ pub enum RunEvent<'a> {
     Sample(&'a Sample),
     /// The energy was measured between samples.
     Energy(EnergyLook),
+    /// Test particles were looked at, after so many steps and at this time: of runs with a quantity that exact orbits keep.
+    TestParticles(u64, f64, Look),
     /// A snapshot or a checkpoint was written.
     Wrote(&'a Path),
     /// The bodies as they are now, for those who asked for [previews](Recording::preview_every).
@@ -392,7 +394,25 @@ impl Recording {
         let (physics, external) = (*simulation.physics(), simulation.external());
         let account = &*particles.account;
         let look = account.look(simulation.bodies()?, &physics, &external);
-        Ok(Some((account, look)))
+        Ok(Some((account, self.judged(look, simulation))))
+    }
+
+    /// A look at test particles between samples, if there is a quantity to judge them by.
+    fn judge_particles(&self, simulation: &mut Simulation) -> Result<Option<Look>, ForceError> {
+        let Some(particles) = &self.particles else {
+            return Ok(None);
+        };
+        let (physics, external) = (*simulation.physics(), simulation.external());
+        let look = (particles.account).judge(simulation.bodies()?, &physics, &external);
+        Ok(look.map(|look| self.judged(look, simulation)))
+    }
+
+    /// A look without a quantity to judge test particles by, where bodies with mass merged, went or were changed.
+    fn judged(&self, look: Look, simulation: &Simulation) -> Look {
+        match simulation.lost().energy != 0.0 || self.changes.is_some() {
+            true => look.without_constant(),
+            false => look,
+        }
     }
 
     /// Collisions and escapes since the record was begun or resumed.
@@ -622,6 +642,9 @@ impl Recording {
                 Ok(Some(look)) => {
                     count(&look, planned);
                     tell(RunEvent::Energy(look));
+                    if let Some(look) = self.judge_particles(simulation)? {
+                        tell(RunEvent::TestParticles(clock.steps, clock.time, look));
+                    }
                 }
                 Err(why) => {
                     self.largest = largest.get();

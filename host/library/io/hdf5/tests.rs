@@ -911,3 +911,55 @@ fn particles_of_amuse_are_read() {
         );
     }
 }
+
+/// A unit of another dimension, a timestamp in another system, and particles of another set.
+#[test]
+fn particles_of_amuse_that_make_no_sense_are_told_of() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h5py/amuse.hdf5");
+    let whole = fs::read(path).unwrap();
+    let at = |text: &[u8], from: usize| {
+        let found = whole[from..]
+            .windows(text.len())
+            .position(|bytes| bytes == text);
+        from + found.expect("the text")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hdf5");
+    let changed = |place: usize, text: &[u8]| {
+        let mut bytes = whole.clone();
+        bytes[place..place + text.len()].copy_from_slice(text);
+        fs::write(&path, bytes).unwrap();
+        load(&path, None)
+    };
+    // Of the last state, which comes behind the first.
+    let time = at(b"(31557600.0 * system", at(b"(31557600.0 * system", 0) + 1);
+    let length = at(b"(3e+16 * system.get('S.I.').base('length'))", time);
+    let told = changed(length, b"(3e+16 * system.get('S.I.').base('mass')  )");
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("is not of a length"), "{told}");
+    let told = changed(time, b"(31557600.0 * system.get('S.I.').base('mass'))").unwrap_err();
+    assert!(told.to_string().contains("is not of a time"), "{told}");
+    let told = changed(time, b"(31557600.0 * system.get('body').base('time'))").unwrap();
+    assert_eq!(told.snapshot.time, 0.0);
+    assert!(
+        told.notes
+            .iter()
+            .any(|note| note.contains("in units of N bodies")),
+        "{:?}",
+        told.notes
+    );
+    let keys: Vec<u8> = [11_u64, 12]
+        .iter()
+        .flat_map(|key| key.to_le_bytes())
+        .collect();
+    let others: Vec<u8> = [1_u64, 2, 3]
+        .iter()
+        .flat_map(|key| key.to_le_bytes())
+        .collect();
+    let told = changed(at(&keys, 0), &others).unwrap_err().to_string();
+    assert!(told.contains("several sets of particles"), "{told}");
+    assert!(
+        changed(at(&keys, 0), &others[..16]).is_ok(),
+        "one key is in both"
+    );
+}

@@ -296,6 +296,13 @@ impl Options {
         let given = given.or(self.made.is_seeded.then_some("seed"));
         let is_file = self.input.exists() || self.input.as_os_str() == STANDARD;
         if let Some(name) = given.filter(|_| is_file) {
+            if name == Parameter::Systems.name() {
+                bail!(
+                    "--systems without --independent is for initial conditions made by name, and {} is a file: if the file has the bodies of \
+                     several systems, one after another, add --independent; otherwise leave --systems out",
+                    self.input.display()
+                );
+            }
             bail!(
                 "--{name} is for initial conditions made by name, and {} is a file: leave it out",
                 self.input.display()

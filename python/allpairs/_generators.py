@@ -203,7 +203,7 @@ def kepler_ring(
 
 
 def two_body(*, mass_ratio: float = 1.0, eccentricity: float = 0.0, **size: Any) -> Bodies:
-    """Binary at apocentre, period 2π."""
+    """Binary at apocentre, period 2π; with an eccentricity of 1 or more, at a pericentre of 1."""
     return make("two-body", mass_ratio=mass_ratio, eccentricity=eccentricity, **size)
 
 

@@ -203,7 +203,7 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: "two-body",
-        summary: "binary at apocentre, period 2π; circular and of equal masses by default",
+        summary: "binary at apocentre, period 2π (unbound: at pericentre); circular and of equal masses by default",
         units: None,
         parameters: &[(Parameter::MassRatio, 1.0), (Parameter::Eccentricity, 0.0)],
         advice: Advice::INDIVIDUALS,

@@ -3,16 +3,17 @@
 use super::{GenerateError, Parameter, room_for};
 use crate::bodies::{Bodies, Body, BodyKind};
 
-/// Two bodies on a Kepler orbit, at apocentre.
+/// Two bodies on a Kepler orbit: an ellipse at apocentre, or a parabola or hyperbola at pericentre.
 ///
-/// G = 1, total mass 1, semi-major axis 1, hence period 2π and energy `−m₁m₂/2`. The second body
-/// has `mass_ratio` times the mass of the first; 0 makes it a test particle. The orbit lies in the
-/// xy plane and is run through counter-clockwise: at the beginning the second body stands at
-/// distance `1 + e` in the direction of x and moves in the direction of y with the relative speed
-/// `√((1 − e)/(1 + e))`. The centre of mass rests at the origin.
+/// G = 1, total mass 1. The semi-major axis of an ellipse is 1, hence the period 2π and the energy `−m₁m₂/2`. The second
+/// body has `mass_ratio` times the mass of the first; 0 makes it a test particle. The orbit lies in the xy plane and is
+/// run through counter-clockwise. At the beginning the second body of an ellipse stands at distance `1 + e` in the
+/// direction of x and moves in the direction of y with the relative speed `√((1 − e)/(1 + e))`. For an orbit without
+/// apocentre, from `e = 1` on, the distance is 1, the pericentre's, and the speed is `√(1 + e)`. The centre of mass rests at
+/// the origin.
 ///
 /// # Errors
-/// A mass ratio that is negative or not finite, an eccentricity outside `0 ≤ e < 1`.
+/// A mass ratio that is negative or not finite, an eccentricity outside `0 ≤ e ≤ 100`.
 pub fn two_body(mass_ratio: f64, eccentricity: f64) -> Result<Bodies, GenerateError> {
     if !(0.0..f64::INFINITY).contains(&mass_ratio) {
         return Err(GenerateError::OutOfRange {
@@ -21,16 +22,21 @@ pub fn two_body(mass_ratio: f64, eccentricity: f64) -> Result<Bodies, GenerateEr
             range: "at least 0 and finite",
         });
     }
-    if !(0.0..1.0).contains(&eccentricity) {
+    if !(0.0..=100.0).contains(&eccentricity) {
         return Err(GenerateError::OutOfRange {
             parameter: Parameter::Eccentricity,
             value: eccentricity,
-            range: "at least 0 and below 1",
+            range: "from 0 to 100",
         });
     }
     let masses = [1.0 / (1.0 + mass_ratio), mass_ratio / (1.0 + mass_ratio)];
-    let distance = 1.0 + eccentricity;
-    let speed = ((1.0 - eccentricity) / (1.0 + eccentricity)).sqrt();
+    let (distance, speed) = match eccentricity < 1.0 {
+        true => (
+            1.0 + eccentricity,
+            ((1.0 - eccentricity) / (1.0 + eccentricity)).sqrt(),
+        ),
+        false => (1.0, (1.0 + eccentricity).sqrt()),
+    };
 
     let mut bodies = room_for(2)?;
     // Each body's share of the separation is the other's share of the mass.
@@ -91,6 +97,19 @@ mod tests {
         );
     }
 
+    /// Energies per reduced mass are (e − 1)/2 of a pericentre at 1: 0 of a parabola.
+    #[test]
+    fn unbound_orbits_start_at_pericentre() {
+        for eccentricity in [1.0, 1.5, 3.0] {
+            let bodies = two_body(1.0, eccentricity).unwrap();
+            let (kinetic, potential) = energies(&bodies);
+            let expected = 0.25 * 0.5 * (eccentricity - 1.0);
+            assert!((kinetic + potential - expected).abs() <= 1e-15);
+            assert_eq!(bodies.x[1] - bodies.x[0], 1.0);
+            assert_centred(&bodies, 2.0);
+        }
+    }
+
     #[test]
     fn a_massless_companion_is_allowed() {
         let bodies = two_body(0.0, 0.0).unwrap();
@@ -105,7 +124,7 @@ mod tests {
             (-1.0, 0.0),
             (f64::NAN, 0.0),
             (f64::INFINITY, 0.0),
-            (1.0, 1.0),
+            (1.0, 101.0),
             (1.0, -0.1),
             (1.0, f64::NAN),
         ] {

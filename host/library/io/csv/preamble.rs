@@ -34,6 +34,23 @@ pub(super) struct Preamble {
     pub(super) notes: Vec<String>,
     /// Offset of the first line that is no comment.
     pub(super) length: u64,
+    ecsv: Ecsv,
+}
+
+/// Place in the header of a table that Astropy wrote as ECSV.
+#[derive(Debug, Default)]
+enum Ecsv {
+    /// It is another table.
+    #[default]
+    None,
+    /// Descriptions of columns.
+    Columns,
+    /// Entries of `meta:`.
+    Meta,
+    /// An object of Python's.
+    Object,
+    /// The object of a time, with the unit so far.
+    Time(String),
 }
 
 impl Preamble {
@@ -58,7 +75,7 @@ impl Preamble {
             }
             let line = String::from_utf8_lossy(&line);
             let comment = line.trim_start_matches(['#', '%', '!']).trim();
-            if comment.is_empty() {
+            if comment.is_empty() || preamble.take_of_ecsv(&line, comment) {
                 continue;
             }
             if preamble.take_setting(comment, start)? || preamble.take_unit(comment) {
@@ -97,6 +114,52 @@ impl Preamble {
     /// The beginning of comments that seem to name columns, and are not understood.
     pub(super) fn strange_names(&self) -> Option<String> {
         seem_to_name(&self.others).then(|| beginning(self.others.trim_end()))
+    }
+
+    /// Takes comments between names and bodies: a time.
+    pub(super) fn take_late(&mut self, comment: &str, start: u64) -> Result<(), Stop> {
+        if self.time.is_none() && Self::tells_time(comment) {
+            self.take_setting(comment, start)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what Astropy writes in the header of an ECSV table behind `meta:`. The columns are described before, and once
+    /// more as objects in Python. A time may be such an object too. Returns whether the comment is one of these.
+    fn take_of_ecsv(&mut self, line: &str, comment: &str) -> bool {
+        match &mut self.ecsv {
+            Ecsv::None if comment.starts_with("%ECSV ") => self.ecsv = Ecsv::Columns,
+            Ecsv::None | Ecsv::Columns => {
+                if !matches!(self.ecsv, Ecsv::None) && comment.starts_with("meta:") {
+                    self.ecsv = Ecsv::Meta;
+                }
+                return false;
+            }
+            // Another entry, or the end.
+            _ if !line.starts_with("#  ") => {
+                let entry = comment.trim_start_matches("- ");
+                let (name, value) = entry.split_once(':').unwrap_or((entry, ""));
+                let is_object = value.trim().is_empty() || value.trim().starts_with('!');
+                self.ecsv = match (name, is_object) {
+                    ("time", true) => Ecsv::Time(String::new()),
+                    (_, true) => Ecsv::Object,
+                    (_, false) => Ecsv::Meta,
+                };
+                return is_object;
+            }
+            Ecsv::Meta => return false,
+            Ecsv::Object => {}
+            Ecsv::Time(unit) => {
+                let value = comment.rsplit(':').next().unwrap_or_default();
+                let value = value.trim().trim_end_matches('}');
+                if comment.starts_with("unit:") {
+                    value.clone_into(unit);
+                } else if let (true, Some(time)) = (comment.starts_with("value:"), number(value)) {
+                    self.time = Some((time, std::mem::take(unit)));
+                }
+            }
+        }
+        true
     }
 
     /// Takes `G = 43007.1`; returns whether the comment is that.

@@ -40,9 +40,26 @@ impl<'a> Table<'a> {
     /// Reads what stands before the first body. `given` are the units of the numbers where the file tells none.
     pub(super) fn open(reader: &'a mut impl BufRead, given: Option<Units>) -> Result<Self, Stop> {
         let mut preamble = Preamble::read(reader)?;
-        let start = preamble.length;
+        let mut start = preamble.length;
         let second = Rc::default();
         let mut first = next_line(reader)?;
+        let mut more = vec![];
+        if first.starts_with(b"|") {
+            let types = next_line(reader)?;
+            match names_of_ipac(&first, &types) {
+                None => more = types,
+                Some(mut names) => {
+                    start += (first.len() + types.len()) as u64;
+                    first = next_line(reader)?;
+                    take_units_of_ipac(&mut names, &first);
+                    while first.starts_with(b"|") {
+                        start += first.len() as u64;
+                        first = next_line(reader)?;
+                    }
+                    preamble.names = Some(names);
+                }
+            }
+        }
         let separator = [b',', b';', b'\t']
             .into_iter()
             .find(|separator| first.contains(separator));
@@ -74,6 +91,22 @@ impl<'a> Table<'a> {
             }
         }
 
+        first.extend(more);
+        if width.is_none() {
+            loop {
+                let line = next_line(reader)?;
+                let text = String::from_utf8_lossy(&line);
+                let comment = text.trim().strip_prefix('#').map(str::trim);
+                if let Some(comment) = comment {
+                    preamble.take_late(comment, start + first.len() as u64)?;
+                }
+                let goes_on = comment.is_some() || (!line.is_empty() && text.trim().is_empty());
+                first.extend(&line);
+                if !goes_on {
+                    break;
+                }
+            }
+        }
         let ids = match width {
             Some(8) => {
                 first.extend(next_line(reader)?);
@@ -110,7 +143,8 @@ impl<'a> Table<'a> {
                 let names = preamble.with_units(names);
                 let mut columns = Columns::of(&names).map_err(at)?;
                 time_unit = columns.time.map(|column| names[column].unit.clone());
-                let others = columns.others(&names);
+                let mut others = columns.others(&names);
+                others.retain(|name| !name.trim_matches('|').is_empty());
                 if !others.is_empty() {
                     notes.push(left_out("columns", &others));
                 }
@@ -233,6 +267,32 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     reader.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
     Ok(line)
+}
+
+/// Names of the columns of an IPAC table, by the lines of names and of types.
+fn names_of_ipac(names: &[u8], types: &[u8]) -> Option<Vec<Name>> {
+    const TYPES: [&str; 6] = ["double", "float", "real", "integer", "long", "char"];
+    let of_ipac =
+        |kind: &str| !kind.is_empty() && TYPES.iter().any(|known| known.starts_with(kind));
+    let (names, types) = (between_bars(names)?, between_bars(types)?);
+    let are_types = types.iter().all(|kind| of_ipac(kind));
+    (are_types && names.len() == types.len())
+        .then(|| names.iter().map(|name| Name::of(name)).collect())
+}
+
+/// Takes the line of units of an IPAC table, if this is one.
+fn take_units_of_ipac(names: &mut [Name], line: &[u8]) {
+    let units = between_bars(line).unwrap_or_default();
+    for (name, unit) in names.iter_mut().zip(units) {
+        name.unit = unit;
+    }
+}
+
+/// Texts between the bars of a line.
+fn between_bars(line: &[u8]) -> Option<Vec<String>> {
+    let line = str::from_utf8(line).ok()?.trim();
+    let line = line.strip_prefix('|')?.strip_suffix('|')?;
+    Some(line.split('|').map(|text| text.trim().to_owned()).collect())
 }
 
 /// Number of fields of a line, if they are numbers, all of them.

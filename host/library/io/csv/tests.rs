@@ -563,6 +563,11 @@ fn times_in_comments_are_read_or_told() {
         let known = read(&mut Cursor::new(&text), Some(given)).unwrap();
         assert!((known.snapshot.time - 5.0).abs() < 1e-12, "{comment}");
     }
+    let late = table.replace('\n', "\n# t = 5\n");
+    assert_eq!(parse(late.trim_end_matches("# t = 5\n")).unwrap().time, 5.0);
+    let late = table.replacen('\n', "\n\n# made at noon\n# time 5\n", 1);
+    assert_eq!(parse(format!("# time = 3\n{late}")).unwrap().time, 3.0);
+    assert_eq!(parse(late).unwrap().time, 5.0);
     let told = contents(&text);
     assert_eq!(told.snapshot.time, 5.0);
     assert!(told.notes[0].contains("5.0 Myr"), "{:?}", told.notes);
@@ -628,4 +633,57 @@ fn heads_of_other_codes_are_read() {
     for text in ["1\n2\n3\n4\n", "1 2 3\n1 2 3\n", "1\n", "1 2 3\n"] {
         assert!(parse(text).is_err(), "{text}");
     }
+}
+
+/// Astropy describes columns with units in ECSV twice, and a time as an object.
+#[test]
+fn headers_of_astropy_are_read_without_false_notes() {
+    let columns = ["x", "y", "z"].map(|name| (name, "kpc"));
+    let speeds = ["vx", "vy", "vz"].map(|name| (name, "km / s"));
+    let all: Vec<_> = columns
+        .into_iter()
+        .chain(speeds)
+        .chain([("mass", "solMass")])
+        .collect();
+    let mut text = "# %ECSV 1.0\n# ---\n# datatype:\n".to_owned();
+    for (name, unit) in &all {
+        text += &format!("# - {{name: {name}, unit: {unit}, datatype: float64}}\n");
+    }
+    text += "# meta: !!omap\n# - time: !astropy.units.Quantity\n#     unit: &id002 !astropy.units.Unit {unit: Myr}\n\
+             #     value: 5.0\n# - __serialized_columns__:\n";
+    for (name, unit) in &all {
+        text += &format!(
+            "#     {name}:\n#       __class__: astropy.units.quantity.Quantity\n#       unit: !astropy.units.Unit \
+             {{unit: {unit}}}\n#       value: !astropy.table.SerializedColumn {{name: {name}}}\n#       unit: *id001\n"
+        );
+    }
+    text += "# schema: astropy-2.0\nx y z vx vy vz mass\n1 2 3 4 5 6 7\n";
+    let found = contents(&text);
+    assert_eq!(found.notes, Vec::<String>::new());
+    let units = found.units.unwrap();
+    let megayears = found.snapshot.time * units.time / 3.155_76e13;
+    assert!((megayears - 5.0).abs() < 1e-4, "{megayears}");
+    assert_eq!(found.snapshot.bodies.mass, [7.0]);
+}
+
+#[test]
+fn tables_between_bars_are_read() {
+    let rows = "  1   2   3   4   5   6   7  \n  8   9  10  11  12  13  14  \n";
+    let names = "|  x|  y|  z| vx| vy| vz|mass|\n";
+    let types = "|double|double|double|d|real|float|double|\n";
+    let units = "|kpc|kpc|kpc|km / s|km / s|km / s|Msun|\n|null|null|null|null|null|null|null|\n";
+    let found = contents(&format!("{names}{types}{units}{rows}"));
+    assert_eq!(found.snapshot.bodies.mass, [7.0, 14.0]);
+    assert_eq!(found.units, Some("kpc,Msun,km/s".parse().unwrap()));
+    assert_eq!(
+        contents(&format!("{names}{types}{rows}")).snapshot.bodies.x,
+        [1.0, 8.0]
+    );
+    // A line that cannot be read has its own number.
+    let broken = format!("{names}{types}{units}{}", rows.replace("12", "q"));
+    assert_eq!(fault(broken).0, 6);
+    let fixed = "| x | y | z | vx | vy | vz | mass |\n| 1 | 2 | 3 | 4 | 5 | 6 | 7 |\n";
+    let found = contents(fixed);
+    assert_eq!(found.snapshot.bodies.mass, [7.0]);
+    assert_eq!(found.notes, Vec::<String>::new());
 }

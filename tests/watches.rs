@@ -219,6 +219,26 @@ fn bodies_too_fast_for_the_first_order_are_told_of() {
     assert!(!write(0.1));
 }
 
+/// A frame that turns has nothing to do with relativity.
+#[test]
+fn advice_on_a_tide_is_of_its_steps() {
+    let at = new_folder();
+    let run = "run plummer --bodies 40 --until 1 --field tide:omega=3 --integrator hermite4 --softening 0 --block-steps \
+               --groups off --max-drift 1e-6 --overwrite --out o --eta";
+    let drift = |eta: &str| {
+        let ended = try_in(at.path(), &format!("{run} {eta}"));
+        ended.expect(0, &[]);
+        assert!(
+            ended.complained.contains("or --integrator hermite6"),
+            "{ended}"
+        );
+        assert!(!ended.complained.contains("1pn"), "{ended}");
+        in_table(&ended, "energy ")
+    };
+    // A quarter of η is half a step, of fourth order.
+    assert!(drift("0.0025") < drift("0.01") / 10.0);
+}
+
 /// Massless bodies are in no sum of energies, and are judged by what their orbits keep.
 #[test]
 fn orbits_of_test_particles_are_watched() {

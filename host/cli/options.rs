@@ -257,8 +257,15 @@ impl Options {
             is_conserved: fields.conserve_energy(),
             in_fields: !fields.is_empty(),
             advice: match (run.spec.eta, run.physics.softening) {
-                _ if fields.iter().any(ExternalField::needs_velocity) => {
+                _ if fields.have_relativity() => {
                     "shorter steps would help, unless bodies are too fast for the field 1pn"
+                }
+                (Some(_), _)
+                    if fields.iter().any(ExternalField::needs_velocity)
+                        && run.integrator == Integrator::Hermite4 =>
+                {
+                    "a smaller --eta would help, or --integrator hermite6: fields that depend on velocities ask much of \
+                     steps of fourth order"
                 }
                 (Some(_), _) => "a smaller --eta would help",
                 (None, 0.0) => {

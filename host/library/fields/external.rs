@@ -254,6 +254,12 @@ impl External {
         self.orbit.is_some() || self.fields.iter().any(ExternalField::changes_with_time)
     }
 
+    /// Returns whether a field that does not depend on a body takes velocities, as in a frame that turns.
+    pub(crate) fn turns(&self) -> bool {
+        let mut formulas = self.fields.iter().filter(|field| field.is_formula());
+        self.relativity.is_none() && formulas.any(ExternalField::needs_velocity)
+    }
+
     /// The first that is computed by the CPU alone.
     pub(crate) fn of_host(&self) -> Option<&ExternalField> {
         let mut fields = self.fields.iter();

@@ -52,7 +52,7 @@ impl Fields {
     }
 
     /// Returns whether the first post-Newtonian term of a dominant mass is among them.
-    pub(crate) fn have_relativity(&self) -> bool {
+    pub fn have_relativity(&self) -> bool {
         let is_term = |field: &ExternalField| matches!(field.shape, Shape::Relativity(..));
         self.iter().any(is_term)
     }

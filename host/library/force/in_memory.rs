@@ -175,9 +175,19 @@ pub(super) trait InMemory: Send {
         targets: Targets<'_>,
         derivatives: HighestDerivative,
     ) -> Result<Vec<Forces>, ForceError> {
-        let mut forces = self.pair_forces(frame, targets, derivatives)?;
-        add_fields(self.state(), targets, order(derivatives), &mut forces);
-        Ok(forces)
+        let by_pairs = self.pair_forces(frame, targets, derivatives)?;
+        Ok(self.with_fields(by_pairs, targets, derivatives))
+    }
+
+    /// Forces by pairs with the fields that do not depend on a body, at the positions and velocities that the state has.
+    fn with_fields(
+        &self,
+        mut by_pairs: Vec<Forces>,
+        targets: Targets<'_>,
+        derivatives: HighestDerivative,
+    ) -> Vec<Forces> {
+        add_fields(self.state(), targets, order(derivatives), &mut by_pairs);
+        by_pairs
     }
 
     /// Predicts live slots in a block step with groups, by the times since their steps began. Returns whether they are

@@ -146,6 +146,24 @@ fn tables_that_make_no_sense_are_refused_before_the_run() {
             "changes twice at the time 0.1",
         ),
         ("time,id,mass\n0.1,3,\n", "", "the row changes nothing"),
+        (
+            "# units: Myr, kg\ntime,id,mass\n0.1,3,1\n",
+            "",
+            "units, and names in a comment, are not read here (`units: Myr, kg`)",
+        ),
+        ("# masses in kg\ntime,id,mass\n0.1,3,1\n", "", "line 1"),
+        ("time [Myr],id,mass\n0.1,3,1\n", "", "`time [Myr],id,mass`"),
+        ("0.1,3,1\n", "", "`0.1,3,1`, does not name the columns"),
+        (
+            "time,id,mass\n0.1,3.5,1\n",
+            "",
+            "the id `3.5` is no whole number",
+        ),
+        (
+            "time,id,mass\n0.1,3,x\n",
+            "",
+            "the mass `x` is not a finite number",
+        ),
         ("time,id,weight\n0.1,3,1\n", "", "weight"),
         ("id,mass\n3,1\n", "", "time"),
         ("time,id,radius\n0.1,3,0.01\n", "", "add --radius-of-bodies"),
@@ -170,4 +188,22 @@ fn tables_that_make_no_sense_are_refused_before_the_run() {
     }
     fs::remove_file(folder.path().join("table.csv")).expect("removed");
     try_in(&folder, &format!("{RUN} --steps 5 --out O")).expect(2, &["in --changes table.csv"]);
+}
+
+/// Columns may have semicolons or blanks between them, and numbers the exponents that Fortran writes.
+#[test]
+fn tables_of_changes_are_read_as_others_write_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ends = [
+        "time,id,mass\n0.015,3,0.125\n",
+        "# mass lost by winds, by id\ntime;id;mass\n0.015;3;0.125\n",
+        "  time   id  mass\n\n 1.5D-02  3  1.25d-1\n",
+    ]
+    .map(|table| {
+        write(folder.path(), table);
+        let run = format!("{RUN} --softening 0.05 --dt 0.01 --steps 5 --overwrite --out O");
+        try_in(&folder, &run).expect(0, &["1 change of a body by table.csv, at time"]);
+        fs::read(folder.path().join("O/final.allpairs")).expect("bytes")
+    });
+    assert!(ends[0] == ends[1] && ends[0] == ends[2]);
 }

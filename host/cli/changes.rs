@@ -1,32 +1,46 @@
 //! Tables of changes that bodies make on the way: the option `--changes`.
 
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
+use allpairs::io::check_units;
 use allpairs::recording::{ChangeTable, Recording};
 use allpairs::run::RunSpec;
 use allpairs::simulation::BodyChange;
 use allpairs::units::{Measure, Units};
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use serde::Deserialize;
 
 use crate::say;
 use crate::times::Times;
+
+/// Names of the columns of a [`Row`].
+const COLUMNS: [&str; 8] = [
+    "time", "id", "mass", "kick_x", "kick_y", "kick_z", "radius", "remove",
+];
 
 /// A row of the file. Values that are left out stay.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
     time: String,
-    id: u64,
-    mass: Option<f64>,
-    kick_x: Option<f64>,
-    kick_y: Option<f64>,
-    kick_z: Option<f64>,
+    id: String,
+    mass: Option<String>,
+    kick_x: Option<String>,
+    kick_y: Option<String>,
+    kick_z: Option<String>,
     radius: Option<String>,
     /// `true` to take the body out.
     remove: Option<bool>,
+}
+
+/// A finite number, also as Fortran writes it.
+fn number(name: &str, text: &str) -> anyhow::Result<f64> {
+    let number = text.replace(['d', 'D'], "e").parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite());
+    number.with_context(|| format!("the {name} `{text}` is not a finite number"))
 }
 
 /// A table of changes, and its file.
@@ -37,22 +51,33 @@ pub(super) struct Given {
 
 impl Row {
     fn change(&self, units: Option<&Units>) -> anyhow::Result<(f64, u64, BodyChange)> {
-        let time = self.time.parse::<Measure>()?.time(units)?;
+        let measure = |name: &str, text: &str| match number(name, text) {
+            Ok(number) => Ok(Measure::from(number)),
+            Err(_) => text.parse::<Measure>(),
+        };
+        let time = measure("time", &self.time)?.time(units)?;
+        let id = (self.id.parse().ok())
+            .with_context(|| format!("the id `{}` is no whole number from 0 on", self.id))?;
         let radius = self.radius.as_ref().map(|text| {
-            let radius = text.parse::<Measure>()?.length(units)?;
+            let radius = measure("radius", text)?.length(units)?;
             ensure!(radius >= 0.0, "the radius {text} is negative");
             Ok(radius)
         });
-        let kick = [self.kick_x, self.kick_y, self.kick_z];
-        for number in [self.mass].iter().chain(&kick).flatten() {
-            ensure!(number.is_finite(), "{number} is not a finite number");
-        }
-        if let Some(mass) = self.mass {
+        let of = |name: &str, text: &Option<String>| {
+            text.as_ref().map(|text| number(name, text)).transpose()
+        };
+        let kick = [
+            of("kick_x", &self.kick_x)?,
+            of("kick_y", &self.kick_y)?,
+            of("kick_z", &self.kick_z)?,
+        ];
+        let mass = of("mass", &self.mass)?;
+        if let Some(mass) = mass {
             ensure!(mass >= 0.0, "the mass {mass} is negative");
         }
         let is_kicked = kick.iter().any(Option::is_some);
         let change = BodyChange {
-            mass: self.mass,
+            mass,
             kick: is_kicked.then(|| kick.map(Option::unwrap_or_default)),
             radius: radius.transpose()?,
             is_removed: self.remove.unwrap_or_default(),
@@ -62,7 +87,7 @@ impl Row {
             change != BodyChange::default(),
             "the row changes nothing: give a mass, a kick, a radius or `remove`"
         );
-        Ok((time, self.id, change))
+        Ok((time, id, change))
     }
 }
 
@@ -70,10 +95,13 @@ impl Row {
 pub(super) fn read(path: &Path, units: Option<&Units>) -> anyhow::Result<Given> {
     let whole =
         || -> anyhow::Result<ChangeTable> {
+            let text = fs::read_to_string(path).map_err(|fault| anyhow!("{fault}"))?;
+            check_units(&text)?;
+            let text = with_commas(&text)?;
             let mut reader = csv::ReaderBuilder::new()
                 .comment(Some(b'#'))
                 .trim(csv::Trim::All)
-                .from_path(path)?;
+                .from_reader(text.as_bytes());
             let mut rows = vec![];
             for row in reader.deserialize::<Row>() {
                 let row = row?;
@@ -90,6 +118,31 @@ pub(super) fn read(path: &Path, units: Option<&Units>) -> anyhow::Result<Given> 
         path: path.to_owned(),
         table,
     })
+}
+
+/// The table with commas between its columns, where there are semicolons or blanks. The first line that is no comment
+/// must name the columns, and tells what stands between them.
+fn with_commas(text: &str) -> anyhow::Result<String> {
+    let is_row = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    let Some(names) = text.lines().find(is_row) else {
+        return Ok(text.to_owned());
+    };
+    let is_between = |c: char| c == ',' || c == ';' || c.is_whitespace();
+    ensure!(
+        !names.split(is_between).any(|word| number("", word).is_ok()),
+        "the first line, `{}`, does not name the columns: put a line such as time,id,mass above it. The columns are {}",
+        names.trim(),
+        COLUMNS.join(", ")
+    );
+    let between = [',', ';'].into_iter().find(|&c| names.contains(c));
+    let line = |line: &str| match between {
+        _ if line.trim().starts_with('#') => line.to_owned(),
+        Some(',') => line.to_owned(),
+        Some(other) => line.replace(other, ","),
+        None => line.split_whitespace().collect::<Vec<_>>().join(","),
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    Ok(lines.join("\n") + "\n")
 }
 
 impl Given {

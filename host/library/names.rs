@@ -20,31 +20,49 @@ fn errors(_name: &str, _other: &str) -> Option<usize> {
     None
 }
 
+/// Words of a comment, or of a line of names.
+fn words(text: &str) -> Vec<&str> {
+    let ends = |c: char| c.is_whitespace() || ",;:|#".contains(c);
+    text.split(ends).filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns whether a comment tells units of a table's columns: it has a word such as `units`, or `in` and a unit, or a unit
+/// in brackets.
+pub(crate) fn tells_of_units(text: &str) -> bool {
+    let words = words(text);
+    let is_unit = |text: &str| {
+        let mut parts = text.trim().split('/');
+        parts.all(|part| crate::units::unit(part).is_ok())
+    };
+    let of_units = words
+        .iter()
+        .any(|word| word.to_ascii_lowercase().starts_with("unit"));
+    let told_in = words
+        .windows(2)
+        .any(|pair| pair[0] == "in" && is_unit(pair[1]));
+    let brackets = text.split(['[', '(']).skip(1);
+    let mut in_brackets = brackets.filter_map(|text| text.split([']', ')']).next());
+    of_units || told_in || in_brackets.any(is_unit)
+}
+
 /// Returns whether a comment or a line of names tells something of a table's columns that a reader of plain numbers does
 /// not heed: units, or other names than the `expected` ones in their order.
 pub(crate) fn tells_of_columns(text: &str, expected: &[&str]) -> bool {
-    let ends = |c: char| c.is_whitespace() || ",;:|#".contains(c);
-    let words: Vec<&str> = text.split(ends).filter(|word| !word.is_empty()).collect();
+    let words = words(text);
     let is_name = |word: &&str| expected.iter().any(|name| word.eq_ignore_ascii_case(name));
     let are_expected = words.len() == expected.len()
         && words
             .iter()
             .zip(expected)
             .all(|(word, name)| word.eq_ignore_ascii_case(name));
-    let of_units = words
-        .iter()
-        .any(|word| word.to_ascii_lowercase().starts_with("unit"));
-    let told_in = words
-        .windows(2)
-        .any(|pair| pair[0] == "in" && crate::units::unit(pair[1]).is_ok());
     let names = words.iter().filter(|word| is_name(word)).count();
     let in_brackets = names > 0 && text.contains(['[', '(']);
-    !are_expected && (of_units || told_in || in_brackets || names >= expected.len().min(2))
+    !are_expected && (tells_of_units(text) || in_brackets || names >= expected.len().min(2))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::tells_of_columns;
+    use super::{tells_of_columns, tells_of_units};
 
     #[test]
     fn comments_that_tell_of_columns_are_found() {
@@ -64,6 +82,21 @@ mod tests {
             "# made on Monday in May",
         ] {
             assert!(!tells_of_columns(text, &path), "{text}");
+        }
+        for text in [
+            "# units: Myr",
+            "# masses in Msun",
+            "# kicks in km/s",
+            "# time [Myr], mass (Msun)",
+        ] {
+            assert!(tells_of_units(text), "{text}");
+        }
+        for text in [
+            "# mass lost at this time",
+            "# mass (of a paper) [3]",
+            "# in all",
+        ] {
+            assert!(!tells_of_units(text), "{text}");
         }
         assert!(tells_of_columns("# radius in au", &["radius"]));
         assert!(!tells_of_columns("# of stars", &["radius"]));

@@ -19,7 +19,7 @@ use super::{
     Format, Malformed, Overwrite, Printable, ReadError, ReadFault, at_path, format_of, load, open,
     write_atomically,
 };
-use crate::names::tells_of_columns;
+use crate::names::{tells_of_columns, tells_of_units};
 use crate::units::Units;
 
 /// Points of a file.
@@ -128,6 +128,39 @@ pub fn read_column(path: &Path, name: &str) -> Result<NumberColumn, ReadError> {
     })
 }
 
+/// Refuses a table with units in its heading, up to the first line that is no comment: for readers that would not heed
+/// them.
+///
+/// # Errors
+/// The line that tells them.
+pub fn check_units(text: &str) -> Result<(), Malformed> {
+    check_heading(text, tells_of_units)
+}
+
+/// Refuses what [`check_units`] does, of tables without a line of names too: a comment that names columns is a fault.
+fn check_heading(text: &str, tells: impl Fn(&str) -> bool) -> Result<(), Malformed> {
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim();
+        let (is_comment, is_row) = (text.starts_with('#'), !text.is_empty());
+        let is_unheeded = match is_comment {
+            true => tells(text),
+            false => text.contains(['[', '(']),
+        };
+        if is_unheeded {
+            let problem = format!(
+                "units, and names in a comment, are not read here (`{}`): put the names alone into a line of their own, \
+                 and give numbers in the units of the bodies",
+                text.trim_start_matches('#').trim()
+            );
+            return Err(Malformed::new(format!("line {line}"), problem));
+        }
+        if is_row && !is_comment {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// These columns of a table, and the names of the others.
 fn parse<const N: usize>(
     text: &str,
@@ -136,25 +169,11 @@ fn parse<const N: usize>(
     let mut columns: Option<[usize; N]> = None;
     let (mut points, mut others) = (vec![], vec![]);
     let wanted = names.join(" ");
+    check_heading(text, |comment| tells_of_columns(comment, &names))?;
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
-        let unheeded = || {
-            let problem = format!(
-                "units, and names in a comment, are not read here (`{}`): put the names alone into a line of their own, \
-                 and give numbers in the units of the bodies",
-                text.trim_start_matches('#').trim()
-            );
-            Malformed::new(format!("line {line}"), problem)
-        };
-        let is_heading = points.is_empty() && columns.is_none();
-        if text.starts_with('#') && is_heading && tells_of_columns(text, &names) {
-            return Err(unheeded().into());
-        }
         if text.is_empty() || text.starts_with('#') {
             continue;
-        }
-        if is_heading && text.contains(['[', '(']) {
-            return Err(unheeded().into());
         }
         let words = text.split(|c: char| c == ',' || c == ';' || c.is_whitespace());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::Conserved;
-use allpairs::fields::External;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
 use allpairs::io::{Format, ReadFault, Reading, Snapshot};
 use allpairs::memory::{self, ByteCount};
@@ -213,10 +212,6 @@ fn begin(
         _ => None,
     };
 
-    let external = External::of_bodies(&run.spec.fields, &bodies, &run.physics)?;
-    if let Some(warning) = external.fastest(&bodies).and_then(beyond_first_order) {
-        say::tell(format_args!("warning: {warning}"));
-    }
     for warning in &run.warnings {
         say::tell(format_args!("warning: {warning}"));
     }
@@ -276,19 +271,6 @@ fn begin(
     )
 }
 
-/// Warning of bodies that are too fast for the first post-Newtonian term.
-fn beyond_first_order((body, square): (usize, f64)) -> Option<String> {
-    /// Share of the energy that is left out; as large as the default of --max-drift.
-    const MUCH: f64 = 0.01;
-    let left_out = square * square;
-    (left_out > MUCH || left_out.is_nan()).then(|| {
-        format!(
-            "body {body} reaches (v/c)² = {square:.2}, too fast for the field 1pn: it keeps the energy to (v/c)⁴ = \
-             {left_out:.2}, and shorter steps do not help"
-        )
-    })
-}
-
 /// Hint that bodies of unknown units fly apart or fall together, as they do where G is wrong.
 fn hint_of_units(origin: &Conserved) -> Option<String> {
     const MUCH: f64 = 100.0;
@@ -329,7 +311,7 @@ fn needs_time(seconds: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{beyond_first_order, needs_memory, needs_time, unknown};
+    use super::{needs_memory, needs_time, unknown};
 
     #[test]
     fn needs_are_told_where_they_are_large() {
@@ -350,16 +332,6 @@ mod tests {
         assert_eq!(
             needs_memory(2_000_000, None).expect("more than a gigabyte"),
             "needs up to 1.3 GB of memory"
-        );
-    }
-
-    #[test]
-    fn too_fast_for_the_first_order_is_told() {
-        assert_eq!(beyond_first_order((1, 0.01)), None);
-        let told = beyond_first_order((1, 0.2)).expect("it is too fast");
-        assert!(
-            told.contains("body 1") && told.contains("= 0.04,"),
-            "{told}"
         );
     }
 

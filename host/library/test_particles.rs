@@ -122,8 +122,8 @@ impl Look {
         }
     }
 
-    /// The quantity that exact orbits keep, if that of a test particle has changed by more than `bound`. Jacobi constants
-    /// of orbits that are circles to 0.1 % are judged to 0.1 %.
+    /// The quantity that exact orbits keep, if a test particle has changed it by more than `bound`. Jacobi constants are
+    /// judged to 0.1 %, as circles are.
     pub fn has_drifted(&self, bound: f64) -> Option<OrbitConstant> {
         let floor = match self.constant? {
             OrbitConstant::Energy => 0.0,
@@ -284,7 +284,7 @@ impl Account {
         self.look_of(&observer, bodies, physics, external)
     }
 
-    /// As [`look`](Self::look), if there is a quantity to judge orbits by, and the look costs little.
+    /// Takes a [`look`](Self::look), if there is a quantity to judge orbits by, and the look costs little.
     pub fn judge(&self, bodies: &Bodies, physics: &Physics, external: &External) -> Option<Look> {
         let observer = Observer::of(bodies, physics, external);
         let is_few = observer.massive.len() <= FEW;
@@ -458,7 +458,7 @@ mod tests {
         assert_eq!(account.origins().len(), 12);
     }
 
-    /// Energies about one body, and in fields that rest, are those of exact orbits; about two bodies they are not.
+    /// Exact orbits about one body, and in fields that rest, keep their energies; about two bodies they do not.
     #[test]
     fn orbits_are_judged_by_what_they_keep() {
         let mut bodies = Bodies::at_rest(&[[2.0, 0.0, 0.0], [0.0; 3]], &[0.0, 3.0]);

@@ -40,6 +40,9 @@ EVENTS = np.dtype(
 )
 #: Seconds after which `integrate` says how long it takes, if it takes longer than these.
 HINT_AFTER, LONG = 10.0, 60.0
+
+#: Drift of the energy from which on `integrate` warns.
+MAX_DRIFT = 0.01
 _T = TypeVar("_T")
 
 
@@ -292,7 +295,7 @@ class Simulation(Named):
         self._events: list[tuple[Any, ...]] = []
         self._schedule = Schedule()
         self._changing: int | None = None
-        self._warned = False
+        self._warned = self._warned_of_particles = False
         self._asked: str | None = None
         self._grouping = _bodies.grouping(bodies)
         for remark in self._remarks(bodies, on_collision):
@@ -503,6 +506,7 @@ class Simulation(Named):
             left -= self._simulation.step(left, due)
 
         self._go(move, lambda: left <= 0)
+        self._watch(level=3)
 
     def _go(self, move: Callable[[float], None], is_done: Callable[[], bool]) -> None:
         """Moves on until that is done, with the changes of bodies on the way: `move` goes no farther than the time
@@ -805,7 +809,7 @@ class Simulation(Named):
         every: Any = None,
         callback: Callable[[Simulation], object] | None = None,
         progress: bool = False,
-        max_drift: float = 0.01,
+        max_drift: float = MAX_DRIFT,
         max_steps: int | None = None,
         max_seconds: float | None = None,
     ) -> Simulation:
@@ -829,8 +833,11 @@ class Simulation(Named):
             Shows a progress bar if tqdm is installed. Without a bar, a warning after ten seconds says how long the call
             takes, if that is more than a minute.
         max_drift : float
-            Warns, once, when a look finds that the energy has drifted by more than this fraction,
-            or is not a number. Says, once, if the energy cannot be watched.
+            Warns, once, when the energy has drifted by more than this fraction, or is not a number. Without `every`, the
+            energy is looked at from time to time and at the end, as long as that takes little time. In a field of your
+            own, only `every` looks at it, and says once if the energy cannot be watched. Warns, once, of test particles
+            too. Their energies are judged where one body has mass, or where only fields at rest pull. Their Jacobi
+            constants are judged where two bodies on a circle dominate.
         max_steps : int, optional
             Ends the run before `t` after this number of steps.
         max_seconds : float, optional
@@ -944,6 +951,7 @@ class Simulation(Named):
             before = self.steps
             go(end, True)
             if every is None:
+                self._watch(max_drift, 3)
                 if callback is not None:
                     _says_stop(callback(self))
             elif self.steps != before or not self._rows:
@@ -972,15 +980,37 @@ class Simulation(Named):
                 "the bodies, or `G`",
                 stacklevel=3,
             )
-        if has_drifted and not self._warned:
-            self._warned = True
-            better = "`eta`" if self.integrator.eta is not None else "`dt`"
-            warnings.warn(
-                f"at time {self._in_words(float(now['time']))} the energy has drifted by {now['energy_drift']:.2g}, more than "
-                f"`max_drift` {max_drift:g}: a smaller {better} or a larger `softening` would help",
-                stacklevel=3,
-            )
+        if has_drifted:
+            self._warn_of_drift(float(now["time"]), float(now["energy_drift"]), max_drift)
+        self._watch(max_drift)
         return callback is not None and _says_stop(callback(self))
+
+    def _watch(self, max_drift: float = MAX_DRIFT, level: int = 4) -> None:
+        """Warns of drifts that were found on the way."""
+        energy, particles = self._simulation.drifts()
+        if energy is not None and not energy[1] <= max_drift:
+            self._warn_of_drift(*energy, max_drift, level + 1)
+        if particles is not None and particles[1] > max_drift and not self._warned_of_particles:
+            time, drift, constant = particles
+            self._warned_of_particles = True
+            warnings.warn(
+                f"at time {self._in_words(time)} the {constant} of a test particle has changed by {drift:.2g} of its "
+                f"potential at the start, more than `max_drift` {max_drift:g}: a smaller {self._better()} would help",
+                stacklevel=level,
+            )
+
+    def _better(self) -> str:
+        return "`eta`" if self.integrator.eta is not None else "`dt`"
+
+    def _warn_of_drift(self, time: float, drift: float, max_drift: float, level: int = 4) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            f"at time {self._in_words(time)} the energy has drifted by {drift:.2g}, more than `max_drift` {max_drift:g}: "
+            f"a smaller {self._better()} or a larger `softening` would help",
+            stacklevel=level,
+        )
 
     def close(self) -> None:
         """Gives back memory and device; the simulation cannot be used any more."""
@@ -1086,7 +1116,8 @@ class Simulation(Named):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = state["settings"]
-        self._rows, self._warned, self._asked = list(state["rows"]), False, None
+        self._rows, self._asked = list(state["rows"]), None
+        self._warned = self._warned_of_particles = False
         self._schedule, self._changing = state.get("schedule") or Schedule(), None
         self._events = list(state["events"])
         self._grouping = state.get("grouping")

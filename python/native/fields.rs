@@ -19,8 +19,12 @@ pub(crate) struct Faults(Arc<Mutex<Found>>);
 struct Found {
     /// The first exception that a field raised.
     raised: Option<PyErr>,
-    /// The first result that was not finite.
-    strange: Option<String>,
+    /// The last arithmetic error that a field raised, until it is known whether there is a body.
+    arithmetic: Option<PyErr>,
+    /// Words about the first result that was not finite, and the arithmetic error that it stands for.
+    strange: Option<(String, Option<PyErr>)>,
+    /// The arithmetic error of the words that were asked for last.
+    cause: Option<PyErr>,
 }
 
 thread_local! {
@@ -55,10 +59,18 @@ impl Drop for Before {
 }
 
 impl Faults {
-    /// This outcome, unless there is an exception: that is the reason then.
+    /// This outcome, unless there is an exception: that is the reason then. An error in words about a result has the
+    /// arithmetic error of the field as its cause.
     pub(crate) fn or<T>(&self, outcome: PyResult<T>) -> PyResult<T> {
-        self.change(|found| found.raised.take())
-            .map_or(outcome, Err)
+        let (raised, cause) = self.change(|found| (found.raised.take(), found.cause.take()));
+        match (raised, outcome) {
+            (Some(raised), _) => Err(raised),
+            (None, Err(error)) if cause.is_some() => {
+                Python::attach(|py| error.set_cause(py, cause));
+                Err(error)
+            }
+            (None, outcome) => outcome,
+        }
     }
 
     /// Returns whether a field raised an exception that is not raised again yet.
@@ -68,7 +80,16 @@ impl Faults {
 
     /// Words about the first result that was not finite since this was last asked, if there was one.
     pub(crate) fn take_strange(&self) -> Option<String> {
-        self.change(|found| found.strange.take())
+        self.change(|found| {
+            let (text, cause) = found.strange.take()?;
+            found.cause = cause;
+            Some(text)
+        })
+    }
+
+    /// Forgets results that were not finite.
+    pub(crate) fn forget_strange(&self) {
+        self.change(|found| (found.strange, found.cause, found.arithmetic) = (None, None, None));
     }
 
     /// Refuses to use a simulation within one of the simulation's fields, which would wait for itself.
@@ -193,7 +214,12 @@ impl Own {
             .and_then(|found| found.extract().map_err(Into::into));
         Some(called.unwrap_or_else(|error| {
             // A division by zero is no number anywhere else either, and there may be no body at the origin.
-            if !error.is_instance_of::<PyArithmeticError>(py) {
+            if error.is_instance_of::<PyArithmeticError>(py) {
+                self.faults.change(|found| found.arithmetic = Some(error));
+            } else {
+                // Where Python has no notes, the traceback alone tells the place.
+                let note = format!("in the method `{method}` of `field`");
+                let _ = error.value(py).call_method1("add_note", (note,));
                 self.faults.change(|found| {
                     found.raised.get_or_insert(error);
                 });
@@ -207,12 +233,17 @@ impl Own {
         if vector.iter().all(|part| part.is_finite()) {
             return;
         }
-        let text = format!(
-            "`field`: {what} is {vector:?} at time {time:?} and position ({x:?}, {y:?}, {z:?}): it must be \
-             finite wherever bodies are"
-        );
         self.faults.change(|found| {
-            found.strange.get_or_insert(text);
+            let cause = found.arithmetic.take();
+            let is = match &cause {
+                Some(error) => format!("raised {error}"),
+                None => format!("is {vector:?}"),
+            };
+            let text = format!(
+                "`field`: {what} {is} at time {time:?} and position ({x:?}, {y:?}, {z:?}): it must be finite \
+                 wherever bodies are"
+            );
+            found.strange.get_or_insert((text, cause));
         });
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use allpairs::backend::ForceError;
 use allpairs::checkpoint::{Checkpoint, Kept};
-use allpairs::diagnostics::{Brought, Conserved, Sample};
+use allpairs::diagnostics::{Brought, Conserved, EnergyLook, Sample};
 use allpairs::encounters::{Event, Happening};
 use allpairs::fields;
 use allpairs::integrator::Pace;
@@ -17,6 +17,7 @@ use allpairs::run::{Choice, RunSpec};
 use allpairs::simulation::{
     self, BodyChange, ChangeError, DueBody, GoodState, NewValues, Progress,
 };
+use allpairs::test_particles::{Account, OrbitConstant, Origin};
 use allpairs_lab::studies;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -34,6 +35,139 @@ const COSTS: u32 = 100;
 /// Time between two looks at least.
 const SHORTEST: Duration = Duration::from_millis(50);
 
+/// Steps from one look at the energy to the next at least, where a call ends and looks have taken [`FREE`].
+const STEPS: u64 = 20;
+/// The same of calls that take one step.
+const SINGLE_STEPS: u64 = 100;
+/// Time that looks at the energy may take in all, however few steps are taken.
+const FREE: Duration = Duration::from_millis(10);
+
+/// A time and the drift then.
+type DriftAt = (f64, f64);
+
+/// Drifts of the energy and of test particles, the latter with what they keep.
+type NewDrifts = (Option<DriftAt>, Option<(f64, f64, String)>);
+
+/// A watch over the energy and the test particles between the looks that Python asks for.
+struct DriftWatch {
+    /// None if nothing is watched here: the energy of fields of Python's is asked for by Python alone.
+    looks: Option<Looks>,
+    particles: Option<Account>,
+    /// The largest drifts that Python does not know yet: of the energy, and of test particles, with what they keep.
+    energy: Option<DriftAt>,
+    of_particles: Option<(f64, f64, OrbitConstant)>,
+}
+
+/// When the energy was looked at, after how many steps, how long that took, and how long all looks did.
+struct Looks {
+    at: Instant,
+    steps: u64,
+    cost: Duration,
+    spent: Duration,
+}
+
+/// Returns whether a drift is larger than a known one. Nothing is larger than a drift that is not a number.
+fn is_larger(drift: f64, known: f64) -> bool {
+    !known.is_nan() && (drift.is_nan() || drift > known)
+}
+
+impl DriftWatch {
+    /// A watch over a simulation at its beginning, of which a look takes so long.
+    fn begin(
+        simulation: &mut simulation::Simulation,
+        particles: Vec<Origin>,
+        cost: Option<Duration>,
+    ) -> Result<Self, ForceError> {
+        let mut watch = Self {
+            looks: cost.map(|cost| Looks {
+                at: Instant::now(),
+                steps: simulation.clock().steps,
+                cost,
+                spent: Duration::ZERO,
+            }),
+            particles: Account::resume(particles),
+            energy: None,
+            of_particles: None,
+        };
+        watch.follow(simulation, false)?;
+        Ok(watch)
+    }
+
+    /// Begins the account of test particles anew, if bodies were changed, or are others than before.
+    fn follow(
+        &mut self,
+        simulation: &mut simulation::Simulation,
+        is_changed: bool,
+    ) -> Result<(), ForceError> {
+        let known = self.particles.as_ref().map(|all| all.origins().len());
+        if is_changed || known.is_none_or(|known| known != simulation.number_of_bodies()) {
+            let (physics, external) = (*simulation.physics(), simulation.external());
+            let bodies = simulation.bodies()?;
+            self.particles = Account::begin(bodies, &physics, &external);
+        }
+        Ok(())
+    }
+
+    /// Returns whether a look is due, by the time since the last, or at the end of a call after a number of steps.
+    fn is_due(&self, steps: u64, ends_after: Option<u64>) -> bool {
+        self.looks.as_ref().is_some_and(|looks| {
+            let least = ends_after.is_some_and(|least| steps - looks.steps.min(steps) >= least);
+            let is_free = ends_after == Some(STEPS) && looks.spent + looks.cost <= FREE;
+            steps != looks.steps && (least || is_free || looks.at.elapsed() >= COSTS * looks.cost)
+        })
+    }
+
+    /// Looks at the energy and the test particles.
+    fn look(
+        &mut self,
+        simulation: &mut simulation::Simulation,
+        origin: &Conserved,
+    ) -> Result<(), ForceError> {
+        let began = Instant::now();
+        let energy = simulation.energy()?;
+        let clock = simulation.clock();
+        let look = EnergyLook {
+            steps: clock.steps,
+            time: clock.time,
+            drift: energy.drift_by(origin.energy, origin.kinetic_of_whole),
+            energy,
+        };
+        if let Some(drift) = look.judged()
+            && self.energy.is_none_or(|(_, known)| is_larger(drift, known))
+        {
+            self.energy = Some((clock.time, drift));
+        }
+        self.look_at_particles(simulation)?;
+        if let Some(looks) = &mut self.looks {
+            let cost = began.elapsed();
+            *looks = Looks {
+                at: Instant::now(),
+                steps: clock.steps,
+                cost,
+                spent: looks.spent + cost,
+            };
+        }
+        Ok(())
+    }
+
+    /// Looks at the test particles, if there is a quantity to judge them by.
+    fn look_at_particles(
+        &mut self,
+        simulation: &mut simulation::Simulation,
+    ) -> Result<(), ForceError> {
+        self.follow(simulation, false)?;
+        let (physics, external) = (*simulation.physics(), simulation.external());
+        if let Some(account) = &self.particles
+            && let Some(look) = account.judge(simulation.bodies()?, &physics, &external)
+            && let Some(constant) = look.has_drifted(0.0)
+            && (self.of_particles).is_none_or(|(_, known, _)| is_larger(look.drift, known))
+        {
+            self.of_particles = Some((simulation.time(), look.drift, constant));
+        }
+        Ok(())
+    }
+}
+
 /// A simulation that is open.
 struct Running {
     simulation: simulation::Simulation,
@@ -45,6 +179,7 @@ struct Running {
     /// True if each step is looked at: fields of Python's fail often, and encounters change the bodies.
     each_step: bool,
     faults: Faults,
+    watch: DriftWatch,
 }
 
 /// Where steps shall lead.
@@ -108,7 +243,7 @@ impl Running {
     /// A simulation at its beginning, of which all numbers must be finite.
     fn begin(
         mut simulation: simulation::Simulation,
-        origin: Option<Conserved>,
+        (origin, particles): (Option<Conserved>, Vec<Origin>),
         faults: &Faults,
         has_own_fields: bool,
     ) -> Result<Self, Failure> {
@@ -122,7 +257,11 @@ impl Running {
             }
         })?;
         let kept = (Instant::now(), began.elapsed());
-        let origin = origin.map_or_else(|| simulation.conserved(), Ok)?;
+        let began = Instant::now();
+        let now = simulation.conserved()?;
+        let cost = (!has_own_fields).then(|| began.elapsed());
+        let origin = origin.unwrap_or(now);
+        let watch = DriftWatch::begin(&mut simulation, particles, cost)?;
         let changes = simulation
             .encounters()
             .is_some_and(|of| of.changes_bodies());
@@ -133,6 +272,7 @@ impl Running {
             kept,
             each_step: has_own_fields || changes,
             faults: faults.clone(),
+            watch,
         })
     }
 
@@ -149,7 +289,7 @@ impl Running {
         &mut self,
         change: impl FnOnce(&mut simulation::Simulation) -> Result<T, ChangeError>,
     ) -> Result<T, Failure> {
-        self.faults.take_strange();
+        self.faults.forget_strange();
         let done = change(&mut self.simulation);
         if let (Err(ChangeError::Force(ForceError::NotFinite { .. })), Some(strange)) =
             (&done, self.faults.take_strange())
@@ -158,13 +298,14 @@ impl Running {
         }
         let done = done?;
         self.keep()?;
+        self.watch.follow(&mut self.simulation, true)?;
         Ok(done)
     }
 
     /// Takes steps until the goal or a bound, or until it is told to stop. A step that fails, or after which a number is
     /// not finite, leaves the last good state.
     fn go_on(&mut self, goal: Goal, bounds: Bounds, way: &Way) -> Result<(), Failure> {
-        self.faults.take_strange();
+        self.faults.forget_strange();
         if self.each_step {
             self.keep()?;
         }
@@ -258,6 +399,10 @@ impl Running {
             let is_single = matches!(goal, Goal::Steps(last) if last - before.steps == 1);
             if self.each_step || Instant::now() >= due_at || (ends && !is_single) {
                 self.keep()?;
+            }
+            let ends_after = ends.then_some(if is_single { SINGLE_STEPS } else { STEPS });
+            if self.watch.is_due(self.simulation.clock().steps, ends_after) {
+                self.watch.look(&mut self.simulation, &self.origin)?;
             }
             if ends {
                 return Ok(());
@@ -382,13 +527,14 @@ impl Simulation {
                 (false, true) => Some("the `field` moves"),
                 (false, false) => None,
             };
-            let begin =
-                |simulation, origin| Running::begin(simulation, origin, &noted, has_own_fields);
+            let begin = |simulation, origin: Option<Conserved>, particles: Vec<Origin>| {
+                Running::begin(simulation, (origin, particles), &noted, has_own_fields)
+            };
             let (mut running, run) = match saved {
                 None => {
                     let run = spec.resolve(&bodies, &around)?;
                     let (simulation, run) = run.start(bodies)?;
-                    (begin(simulation, None)?, run)
+                    (begin(simulation, None, vec![])?, run)
                 }
                 Some(Checkpoint {
                     clock,
@@ -400,7 +546,7 @@ impl Simulation {
                     let run = spec.resolve_resumed(&bodies, &around)?;
                     let simulation = run.clone().resume(bodies, (clock, &state), kept.lost)?;
                     let simulation = simulation.having_brought(kept.brought);
-                    (begin(simulation, Some(origin))?, run)
+                    (begin(simulation, Some(origin), kept.particles)?, run)
                 }
             };
             running.simulation.bodies()?; // what was queued has succeeded
@@ -473,11 +619,30 @@ impl Simulation {
     fn sample(&self, py: Python<'_>, bound: f64) -> PyResult<(u64, Vec<f64>, bool)> {
         self.with_long(py, move |running| {
             let Running {
-                simulation, origin, ..
+                simulation,
+                origin,
+                watch,
+                ..
             } = running;
             let sample = simulation.sample(origin)?;
             let has_drifted = sample.has_drifted(bound);
+            watch.look_at_particles(simulation)?;
             Ok((sample.steps, sample.values().to_vec(), has_drifted))
+        })
+    }
+
+    /// The largest drifts since this was last asked: of the energy (time, drift), and of test particles (time, drift,
+    /// and a quantity). None where there was no look.
+    fn drifts(&self, py: Python<'_>) -> PyResult<NewDrifts> {
+        let unwatched = self.unwatched.is_some();
+        self.with(py, move |running| {
+            let watch = &mut running.watch;
+            let (energy, particles) = (watch.energy.take(), watch.of_particles.take());
+            let particles = particles.map(|(time, drift, of)| (time, drift, of.to_string()));
+            Ok(match unwatched {
+                true => (None, None),
+                false => (energy, particles),
+            })
         })
     }
 
@@ -529,7 +694,16 @@ impl Simulation {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             };
-            running.change(|simulation| simulation.run_back_until(time, watch).map(|_| ()))
+            running.change(|simulation| simulation.run_back_until(time, watch).map(|_| ()))?;
+            if running
+                .watch
+                .is_due(running.simulation.clock().steps, Some(0))
+            {
+                running
+                    .watch
+                    .look(&mut running.simulation, &running.origin)?;
+            }
+            Ok(())
         };
         self.in_thread(py, work, Some(&tell), &mut |_| Ok(()))
     }
@@ -703,8 +877,14 @@ impl Simulation {
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.with(py, |running| {
             let Running {
-                simulation, origin, ..
+                simulation,
+                origin,
+                watch,
+                ..
             } = running;
+            watch.follow(simulation, false)?;
+            let account = watch.particles.as_ref();
+            let origins = account.map_or(vec![], |account| account.origins().to_vec());
             let (clock, state) = simulation.save()?;
             let radii = simulation.encounters().map(|of| of.radii.clone());
             let checkpoint = Checkpoint {
@@ -718,7 +898,7 @@ impl Simulation {
                     radii: radii.unwrap_or_default(),
                     lost: simulation.lost(),
                     brought: simulation.brought(),
-                    ..Kept::default()
+                    particles: origins,
                 },
             };
             let mut bytes = vec![];

@@ -913,6 +913,84 @@ def test_drift_of_the_energy_is_warned_of_once() -> None:
         coarse().integrate(1.0, max_drift=-1)
 
 
+def test_drift_is_warned_of_without_rows_of_the_log() -> None:
+    def coarse() -> ap.Simulation:
+        return ap.Simulation(ap.plummer(60, seed=1), softening=0.001, dt=0.1, device="cpu", integrator="euler")
+
+    for takes_steps in (False, True):
+        simulation = coarse()
+        with pytest.warns(UserWarning, match="more than `max_drift` 0.01: a smaller `dt`") as warned:
+            for k in (1, 2):
+                if takes_steps:
+                    simulation.step(100)
+                else:
+                    simulation.integrate(2.0 * k)
+        assert len(warned) == 1 and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        coarse().integrate(2.0, max_drift=1e9)
+        ap.Simulation(ap.plummer(60, seed=1), softening=0.1, dt=0.01, device="cpu").integrate(1.0)
+    # The watch changes no bits.
+    quiet = coarse().integrate(2.0, max_drift=1e9)
+    with pytest.warns(UserWarning, match="max_drift"):
+        watched = coarse().integrate(2.0, every=0.1)
+    assert (quiet.bodies.pos == watched.bodies.pos).all()
+
+
+def test_test_particles_are_watched() -> None:
+    def fall(dt: float) -> ap.Simulation:
+        bodies = ap.two_body(mass_ratio=0, eccentricity=0.99)
+        return ap.Simulation(bodies, softening=0, dt=dt, integrator="leapfrog", device="cpu")
+
+    for every in (None, 1.0):
+        with pytest.warns(UserWarning, match="the energy per mass of a test particle has changed by") as warned:
+            fall(0.01).integrate(7.0, every=every).integrate(8.0)
+        assert len(warned) == 1 and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fall(1e-5).integrate(7.0)
+        # A change from outside is no error of the steps.
+        changed = fall(0.01)
+        changed.kick([0, 1, 0], ids=[1])
+        changed.integrate(0.1)
+    # The account goes on in a copy.
+    copy = pickle.loads(pickle.dumps(fall(0.01)))
+    with pytest.warns(UserWarning, match="of a test particle"):
+        copy.integrate(7.0)
+
+
+def test_bodies_too_fast_for_the_first_order_are_told_of() -> None:
+    def about(v: float) -> ap.Simulation:
+        bodies = ap.Bodies([1.0, 0.0], np.diag([0.0, 1 / v**2, 0.0])[:2][:, [1, 0, 2]], np.diag([0.0, v, 0.0])[:2])
+        return ap.Simulation(bodies, softening=0, field="1pn:c=1", integrator="hermite4", dt=0.01)
+
+    with pytest.warns(UserWarning, match=r"body 1 reaches \(v/c\)²"):
+        about(0.43)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        about(0.1)
+
+
+def test_exceptions_of_fields_keep_their_type_and_tell_the_field() -> None:
+    class Own:
+        def __init__(self, error: type[Exception]) -> None:
+            self.error = error
+
+        def acceleration(self, time: float, position: np.ndarray) -> np.ndarray:
+            if time > 0.5:
+                raise self.error("told by the field")
+            return -position
+
+    for error in (KeyError, ZeroDivisionError):
+        bodies = ap.Bodies(0.1, np.eye(3) if error is KeyError else np.zeros((1, 3)))
+        simulation = ap.Simulation(bodies, field=Own(error), softening=0.1, dt=0.1, device="cpu")
+        with pytest.raises((error, ap.AllpairsError)) as raised:
+            simulation.integrate(1.0)
+        assert isinstance(raised.value, error) or isinstance(raised.value.__cause__, error)
+        told = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+        assert "field" in told and "told by the field" in f"{raised.value} {raised.value.__cause__}"
+
+
 def test_the_program_is_there(tmp_path: Path) -> None:
     told = program("--version", folder=tmp_path)
     assert told.returncode == 0 and ap.__version__ in told.stdout

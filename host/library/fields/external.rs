@@ -235,8 +235,22 @@ impl External {
 
     /// The fastest body for the first post-Newtonian term, and its `(v/c)²` at pericentre; none without the term. The
     /// term leaves out parts of the energy of the order of the square of this.
-    pub fn fastest(&self, bodies: &Bodies) -> Option<(usize, f64)> {
+    fn fastest(&self, bodies: &Bodies) -> Option<(usize, f64)> {
         self.relativity.as_ref()?.fastest(bodies)
+    }
+
+    /// Warning of a body that is too fast for the first post-Newtonian term, if one is.
+    pub(crate) fn beyond_first_order(&self, bodies: &Bodies) -> Option<String> {
+        /// Share of the energy that is left out.
+        const MUCH: f64 = 0.01;
+        let (body, square) = self.fastest(bodies)?;
+        let left_out = square * square;
+        (left_out > MUCH || left_out.is_nan()).then(|| {
+            format!(
+                "body {body} reaches (v/c)² = {square:.2}, too fast for the field 1pn: it keeps the energy to (v/c)⁴ = \
+                 {left_out:.2}, and shorter steps do not help"
+            )
+        })
     }
 
     /// The fields.

@@ -83,7 +83,7 @@ pub enum RunEvent<'a> {
     Sample(&'a Sample),
     /// The energy was measured between samples.
     Energy(EnergyLook),
-    /// Test particles were looked at, after so many steps and at this time: of runs with a quantity that exact orbits keep.
+    /// Test particles were looked at, with the steps and the time. Exact orbits keep a quantity.
     TestParticles(u64, f64, Look),
     /// A snapshot or a checkpoint was written.
     Wrote(&'a Path),

@@ -6,6 +6,7 @@ use super::groups::{Kind, Pairs};
 use super::{BuildError, End, RunSpec};
 use crate::bodies::Bodies;
 use crate::encounters::Encounters;
+use crate::fields::External;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
@@ -225,6 +226,10 @@ impl RunSpec {
         if spec.stepping != Some(TimeSteps::Blocks) {
             spec.accuracy = None; // the kernel has it
         }
+        let too_fast = match spec.fields.have_relativity() {
+            true => External::of_bodies(&spec.fields, bodies, &physics)?.beyond_first_order(bodies),
+            false => None,
+        };
         Ok(Run {
             spec,
             physics,
@@ -233,7 +238,11 @@ impl RunSpec {
             variant,
             choices,
             remark,
-            warnings: imprecise.into_iter().chain(blurred).collect(),
+            warnings: too_fast
+                .into_iter()
+                .chain(imprecise)
+                .chain(blurred)
+                .collect(),
             team: around.team.clone(),
             advice,
         })

@@ -157,7 +157,7 @@ fn few_bodies_of_a_file_have_steps_that_suit_them() {
     for (name, line) in [
         ("triple", "hermite4: few bodies, which come near each other"),
         ("planets", "yoshida6: bodies are on orbits about few"),
-        ("cluster", "block time steps by hermite4"),
+        ("cluster", "block time steps by hermite6"),
     ] {
         let ended = try_in(at.path(), &format!("run {name}.csv --until 5 --out {name}"));
         ended.expect(0, &[line]);

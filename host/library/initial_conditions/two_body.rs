@@ -8,7 +8,7 @@ use crate::bodies::{Bodies, Body, BodyKind};
 /// G = 1, total mass 1. The semi-major axis of an ellipse is 1, hence the period 2π and the energy `−m₁m₂/2`. The second
 /// body has `mass_ratio` times the mass of the first; 0 makes it a test particle. The orbit lies in the xy plane and is
 /// run through counter-clockwise. At the beginning the second body of an ellipse stands at distance `1 + e` in the
-/// direction of x and moves in the direction of y with the relative speed `√((1 − e)/(1 + e))`. For an orbit without
+/// direction of x. It moves in the direction of y with the relative speed `√((1 − e)/(1 + e))`. For an orbit without
 /// apocentre, from `e = 1` on, the distance is 1, the pericentre's, and the speed is `√(1 + e)`. The centre of mass rests at
 /// the origin.
 ///

@@ -59,6 +59,14 @@ pub enum CsvFault {
         /// Beginning of the line found.
         header: String,
     },
+    /// A line of numbers, where names or numbers are expected, with something else among them.
+    #[error("column {column}: `{text}` is no number; put the number there, or a line with names before the numbers")]
+    NoNumber {
+        /// The column.
+        column: usize,
+        /// Beginning of the text found.
+        text: String,
+    },
     /// A table without names, and with columns that no program is known to write.
     #[error(
         "there are no names of columns, and {found} numbers: such a table has 7, {UNNAMED}, or 8, with an \

@@ -43,6 +43,17 @@ impl IdColumn {
     }
 }
 
+/// The field that is no number in a line of numbers, such as the stars that Fortran writes for a number without room.
+fn strange_among_numbers(line: &[Name]) -> Option<CsvFault> {
+    let is_number = |name: &Name| number(&name.name).is_some();
+    let numbers = line.iter().filter(|name| is_number(name)).count();
+    let strange = line.iter().position(|name| !is_number(name))?;
+    (2 * numbers > line.len()).then(|| CsvFault::NoNumber {
+        column: strange + 1,
+        text: listed(&line[strange..=strange]),
+    })
+}
+
 /// Position of each quantity, as an index into the fields of a line.
 pub(super) struct Columns {
     coordinates: [usize; 6],
@@ -76,9 +87,11 @@ impl Columns {
             found.find_map(Result::transpose).transpose()
         };
         let need = |names: &[&'static str]| {
-            one_of(names)?.ok_or_else(|| CsvFault::MissingColumn {
-                missing: names[0],
-                header: listed(header),
+            one_of(names)?.ok_or_else(|| {
+                strange_among_numbers(header).unwrap_or_else(|| CsvFault::MissingColumn {
+                    missing: names[0],
+                    header: listed(header),
+                })
             })
         };
         let mut coordinates = [0; 6];

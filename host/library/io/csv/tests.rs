@@ -157,6 +157,11 @@ fn headers_are_checked() {
         }
     );
     assert!(missing.to_string().contains("x,y,z,vx,vy,vz,mass"));
+    let (column, text) = (2, "********".into());
+    assert_eq!(
+        fault("1 ******** 3 4 5 6 7\n"),
+        (1, CsvFault::NoNumber { column, text })
+    );
     assert_eq!(
         fault("x,y,z,vx,vy,vz,mass,X\n"),
         (

@@ -3,8 +3,8 @@
 //! A pair is hard if it is small next to its distance from all others of the multiple. It goes on its Kepler orbit, and
 //! the chain has one body in its place. A chain takes some hundred forces for each orbit of its closest pair. Where
 //! this pair is a million times smaller than the multiple, this takes seconds, and loses as much energy as the other
-//! bodies have. When another comes near, a hard pair becomes two bodies of the chain again. Both changes keep the
-//! energy of the multiple: the pair has what it had by the tides of the others.
+//! bodies have. When another comes near, a hard pair becomes two bodies of the chain again, until the other has gone. Both
+//! changes keep the energy of the multiple: the pair has what it had by the tides of the others.
 
 use super::group::perturbs_within;
 use super::vector::{add_scaled, difference, dot, norm, scale};
@@ -12,6 +12,11 @@ use super::{Chain, External, Few, Pair, TOLERANCE, Vector, about_centre, reduced
 
 /// Distance of the others, in distances at which they perturb a pair, from which on it is one body.
 const ALONE: f64 = 1.5;
+
+/// Distance of an approaching body, in the same lengths, below which a hard pair becomes two bodies. A step that would bring
+/// the other near from farther away is taken in parts: a pair that is two bodies takes hundreds of forces for each of its
+/// orbits, of which there may be millions until the other has come.
+const APPROACH: f64 = 3.0;
 
 /// Changes of a pair's energy after which it has what is wanted: each leaves the square of what was missing.
 const CHANGES: usize = 3;
@@ -159,11 +164,16 @@ impl Multiple {
         gm: &[f64],
         external: &mut impl External,
     ) -> Result<(), Stuck> {
+        // Time at which bodies of the chain became others.
+        let mut changed = f64::NAN;
         loop {
-            let mut near = None;
+            let (mut near, mut are_alone) = (None, false);
             let goes_on = |before: &Chain, after: &Chain| {
                 near = with_others_near(&self.bodies, gm, [before, after]);
-                near.is_none()
+                are_alone = near.is_none()
+                    && before.time != changed
+                    && a_hard_pair(&self.bodies, gm, before, Isolation::ForLong).is_some();
+                near.is_none() && !are_alone
             };
             let moved = self.chain.advance(end, TOLERANCE, external, goes_on);
             moved.map_err(|_| Stuck)?;
@@ -173,8 +183,17 @@ impl Multiple {
                 }
             }
             match near {
+                Some((_, How::InOneStep)) => self.chain.step *= 0.5,
+                Some((b, How::Slowly)) => {
+                    changed = self.chain.time;
+                    self.resolve(b, gm).ok_or(Stuck)?;
+                }
+                None if are_alone => {
+                    // Once at a time, also where the two cannot be made one body.
+                    changed = self.chain.time;
+                    self.find_hard_pairs(gm);
+                }
                 None => break,
-                Some(b) => self.resolve(b, gm).ok_or(Stuck)?,
             }
         }
         self.find_hard_pairs(gm);
@@ -234,7 +253,8 @@ impl Multiple {
     /// Makes one body of each hard pair that is far from the others.
     fn find_hard_pairs(&mut self, gm: &[f64]) {
         while self.bodies.len() > 2 {
-            let Some((i, k, pair)) = self.a_hard_pair(gm) else {
+            let found = a_hard_pair(&self.bodies, gm, &self.chain, Isolation::Now);
+            let Some((i, k, pair)) = found else {
                 return;
             };
             let [Body::One(one), Body::One(other)] = [self.bodies[i], self.bodies[k]] else {
@@ -257,30 +277,51 @@ impl Multiple {
             (self.chain, self.bodies) = (chain, bodies);
         }
     }
+}
 
-    /// Two bodies of the chain that are a hard pair, far from the others.
-    fn a_hard_pair(&self, gm: &[f64]) -> Option<(usize, usize, Pair)> {
-        let (x, v) = (self.chain.positions(), self.chain.velocities());
-        let gm_of = |b: usize| self.bodies[b].gm(gm);
-        let is_one = |b: usize| matches!(self.bodies[b], Body::One(_));
-        for i in (0..self.bodies.len()).filter(|&b| is_one(b)) {
-            for k in (i + 1..self.bodies.len()).filter(|&b| is_one(b)) {
-                let (d, u) = (difference(x[k], x[i]), difference(v[k], v[i]));
-                let total = gm_of(i) + gm_of(k);
-                let pair = Pair::new(total, self.chain.time, d, u);
-                let is_alone = |other: usize| {
-                    other == i || other == k || {
-                        let limit = ALONE * perturbs_within(pair.size(), gm_of(other), total);
-                        norm(difference(x[other], x[i])) > limit
-                    }
-                };
-                if pair.beta > 0.0 && (0..self.bodies.len()).all(is_alone) {
-                    return Some((i, k, pair));
+/// For how long a hard pair is alone.
+#[derive(Clone, Copy, PartialEq)]
+enum Isolation {
+    /// No other is near.
+    Now,
+    /// No other is near, or comes near soon.
+    ForLong,
+}
+
+/// Two bodies of a chain that are a hard pair, alone, and their motion.
+fn a_hard_pair(
+    bodies: &[Body],
+    gm: &[f64],
+    chain: &Chain,
+    isolation: Isolation,
+) -> Option<(usize, usize, Pair)> {
+    let is_one = |b: usize| matches!(bodies[b], Body::One(_));
+    if bodies.len() < 3 || (0..bodies.len()).filter(|&b| is_one(b)).count() < 2 {
+        return None;
+    }
+    let (x, v) = (chain.positions(), chain.velocities());
+    let gm_of = |b: usize| bodies[b].gm(gm);
+    for i in (0..bodies.len()).filter(|&b| is_one(b)) {
+        for k in (i + 1..bodies.len()).filter(|&b| is_one(b)) {
+            let (d, u) = (difference(x[k], x[i]), difference(v[k], v[i]));
+            let total = gm_of(i) + gm_of(k);
+            let pair = Pair::new(total, chain.time, d, u);
+            let share = gm_of(k) / total;
+            let (centre, motion) = (add_scaled(x[i], share, d), add_scaled(v[i], share, u));
+            let is_alone = |other: usize| {
+                other == i || other == k || {
+                    let limit = perturbs_within(pair.size(), gm_of(other), total);
+                    let [d, u] = [difference(x[other], centre), difference(v[other], motion)];
+                    let stays = || norm(d) > APPROACH * limit || dot(d, u) > 0.0;
+                    norm(d) > ALONE * limit && (isolation == Isolation::Now || stays())
                 }
+            };
+            if pair.beta > 0.0 && (0..bodies.len()).all(is_alone) {
+                return Some((i, k, pair));
             }
         }
-        None
     }
+    None
 }
 
 impl HardPair {
@@ -306,30 +347,54 @@ impl Body {
     }
 }
 
+/// How another body comes near a hard pair.
+#[derive(Clone, Copy)]
+enum How {
+    /// From far away, in one step of the chain.
+    InOneStep,
+    /// It was not far before the step.
+    Slowly,
+}
+
 /// Number of a hard pair in a chain. Another body is near it after a step, or was near it on the way.
-fn with_others_near(bodies: &[Body], gm: &[f64], [before, after]: [&Chain; 2]) -> Option<usize> {
+fn with_others_near(
+    bodies: &[Body],
+    gm: &[f64],
+    [before, after]: [&Chain; 2],
+) -> Option<(usize, How)> {
     let is_hard = |&b: &usize| matches!(bodies[b], Body::Hard(_));
     let mut hard = (0..bodies.len()).filter(is_hard).peekable();
     hard.peek()?;
     let states = [before, after].map(|chain| (chain.positions(), chain.velocities()));
-    let is_near = |&b: &usize| {
+    let near = |b: usize| {
         let Body::Hard(HardPair { pair, .. }) = &bodies[b] else {
-            return false;
+            return None;
         };
-        (0..bodies.len()).filter(|&other| other != b).any(|other| {
+        let mut near = None;
+        for other in (0..bodies.len()).filter(|&other| other != b) {
             let limit = perturbs_within(pair.size(), bodies[other].gm(gm), pair.mu);
             let [was, is] =
                 states.map(|(x, v)| [difference(x[other], x[b]), difference(v[other], v[b])]);
             let [d, u] = is;
-            let is_past = dot(was[0], was[1]) < 0.0 && dot(d, u) >= 0.0;
-            norm(d) < limit
+            // In a short part of its way a body comes not much nearer than it is at the ends.
+            let is_past = dot(was[0], was[1]) < 0.0
+                && dot(d, u) >= 0.0
+                && norm(difference(d, was[0])) > 0.5 * norm(d);
+            let is_near = norm(d) < limit
                 || is_past && {
                     let total = pair.mu + bodies[other].gm(gm);
                     Pair::new(total, after.time, d, u).pericentre() < limit
-                }
-        })
+                };
+            if is_near && norm(was[0]) < APPROACH * limit {
+                return Some(How::Slowly);
+            }
+            if is_near {
+                near = Some(How::InOneStep);
+            }
+        }
+        near
     };
-    hard.find(is_near)
+    hard.find_map(|b| Some((b, near(b)?)))
 }
 
 #[cfg(test)]

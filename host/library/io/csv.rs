@@ -60,7 +60,9 @@ pub enum CsvFault {
         header: String,
     },
     /// A line of numbers, where names or numbers are expected, with something else among them.
-    #[error("column {column}: `{text}` is no number; put the number there, or a line with names before the numbers")]
+    #[error(
+        "column {column}: `{text}` is no number; put the number there, or a line with names before the numbers"
+    )]
     NoNumber {
         /// The column.
         column: usize,

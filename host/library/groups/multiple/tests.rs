@@ -83,6 +83,21 @@ fn it_is_two_bodies_while_another_is_near() {
     assert!(off < 5e-3, "{off:e}");
 }
 
+/// A pair ten thousand times smaller than the orbit of the third is two bodies for the passage alone: not since the step
+/// that leads there begins, and not until the end, which are a hundred thousand of its orbits.
+#[test]
+fn it_is_one_body_before_and_after() {
+    let [x, v] = quadruple(1e-4, 3e-4);
+    let mut multiple = Multiple::new(0.0, &GM, &x, &v).unwrap();
+    let energy = multiple.energy(&GM);
+    let mut forces = 0_u32;
+    let mut count = |_: f64, _: &[Vector], _: &mut [Vector]| forces += 1;
+    multiple.advance(1.6, &GM, &mut count).unwrap();
+    assert!((1_000..500_000).contains(&forces), "{forces}");
+    let change = (multiple.energy(&GM) / energy - 1.0).abs();
+    assert!(change < 1e-9, "{change:e}");
+}
+
 #[test]
 fn all_bodies_again_keep_energy_and_places() {
     let [x, v] = quadruple(5e-3, 0.8);

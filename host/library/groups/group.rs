@@ -254,7 +254,8 @@ impl Group {
     }
 
     /// Vectors of members, such as velocities, of which the two of a tight pair among several have their mean: others
-    /// do not follow its orbit.
+    /// do not follow its orbit. Their sum, weighted with the masses, stays as it is: two are a pair if each is the nearest
+    /// of the other.
     pub(crate) fn of_tight_pairs(
         &self,
         few: &Few,
@@ -265,15 +266,19 @@ impl Group {
             return means;
         }
         let limit = TIGHT * self.size * self.size;
-        for (i, mean) in means.iter_mut().enumerate().take(few.count) {
+        let nearest: [Option<usize>; CAPACITY] = std::array::from_fn(|i| {
             let mut nearest = (limit, None);
-            for k in (0..few.count).filter(|&k| k != i) {
+            for k in (0..few.count).filter(|&k| k != i && i < few.count) {
                 let d = difference(few.x[k], few.x[i]);
                 if dot(d, d) < nearest.0 {
                     nearest = (dot(d, d), Some(k));
                 }
             }
-            if let Some(k) = nearest.1 {
+            nearest.1
+        });
+        for (i, mean) in means.iter_mut().enumerate() {
+            let other = nearest[i].filter(|&k| nearest[k] == Some(i));
+            if let Some(k) = other {
                 let (mi, mk) = (few.gm[i], few.gm[k]);
                 let sum = add_scaled(scale(mi, vectors[i]), mk, vectors[k]);
                 *mean = scale(1.0 / (mi + mk), sum);

@@ -48,8 +48,8 @@ impl BlockSettings {
     /// if the integrator was left out, and if they are `allowed`. On a GPU they take longer: the host finds them.
     ///
     /// Bodies that begin with pairs have fourth order with η = 0.01: clusters of 256 to 16 384 stars with binaries then lose
-    /// 10⁻⁸ to 10⁻⁶ of their energy in a time unit. So they do by sixth order with η = 0.16. Sixth order takes less time for
-    /// a larger error there, and loses much where real binaries meet. Others have sixth order with η = 0.36, in half of
+    /// 10⁻⁸ to 10⁻⁶ of their energy in a time unit. So they do by sixth order with η = 0.16. Sixth order with a larger η takes
+    /// less time for a larger error there. Others have sixth order with η = 0.36, in half of
     /// the time of fourth order.
     #[must_use]
     pub fn with_groups(self, bodies: usize, has_pairs: bool, allowed: bool) -> Self {

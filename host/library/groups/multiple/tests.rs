@@ -116,6 +116,23 @@ fn all_bodies_again_keep_energy_and_places() {
     }
 }
 
+/// A third body near a tight pair keeps its velocity: the velocities of the pair are far larger, and the sum would change.
+#[test]
+fn tight_pairs_keep_the_sum_of_all() {
+    let [x, v] = quadruple(5e-3, 0.8);
+    let scales = Scales::new(0.5, 1.0, 4, GM.iter().sum());
+    let group = Group::new(vec![0, 1, 2, 3], GM.to_vec(), &x, &v, 0.0, &scales).unwrap();
+    let mut few = group.few();
+    (few.x[0], few.x[1]) = ([0.0; 3], [1e-4, 0.0, 0.0]);
+    (few.x[2], few.x[3]) = ([1e-2, 1e-3, 0.0], [3.0, 0.0, 0.0]);
+    (few.v[0], few.v[1]) = ([1.0, 40.0, 0.0], [1.0, -90.0, 0.0]);
+    let means = group.of_tight_pairs(&few, &few.v);
+    assert!(norm(difference(means[0], means[1])) < 1e-14);
+    assert_eq!([means[2], means[3]], [few.v[2], few.v[3]]);
+    let sum = |v: &[Vector]| (0..4).fold([0.0; 3], |sum, k| add_scaled(sum, GM[k], v[k]));
+    assert!(norm(difference(sum(&means), sum(&few.v))) < 1e-13);
+}
+
 /// A run that is resumed in the midst of an encounter has the same bits.
 #[test]
 fn a_multiple_with_a_hard_pair_comes_back_from_its_numbers() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use allpairs::bodies::Bodies;
-use allpairs::io::check_units;
+use allpairs::io::{check_units, finite_number};
 use allpairs::recording::{ChangeTable, Recording};
 use allpairs::run::RunSpec;
 use allpairs::simulation::BodyChange;
@@ -36,11 +36,9 @@ struct Row {
     remove: Option<bool>,
 }
 
-/// A finite number, also as Fortran writes it.
+/// A [finite number](finite_number) of this name.
 fn number(name: &str, text: &str) -> anyhow::Result<f64> {
-    let number = text.replace(['d', 'D'], "e").parse().ok();
-    let number = number.filter(|number: &f64| number.is_finite());
-    number.with_context(|| format!("the {name} `{text}` is not a finite number"))
+    finite_number(text).with_context(|| format!("the {name} `{text}` is not a finite number"))
 }
 
 /// A table of changes, and its file.
@@ -129,7 +127,9 @@ fn with_commas(text: &str) -> anyhow::Result<String> {
     };
     let is_between = |c: char| c == ',' || c == ';' || c.is_whitespace();
     ensure!(
-        !names.split(is_between).any(|word| number("", word).is_ok()),
+        !names
+            .split(is_between)
+            .any(|word| finite_number(word).is_some()),
         "the first line, `{}`, does not name the columns: put a line such as time,id,mass above it. The columns are {}",
         names.trim(),
         COLUMNS.join(", ")

@@ -257,10 +257,16 @@ impl Running {
             }
         })?;
         let kept = (Instant::now(), began.elapsed());
-        let began = Instant::now();
-        let now = simulation.conserved()?;
-        let cost = (!has_own_fields).then(|| began.elapsed());
-        let origin = origin.unwrap_or(now);
+        let (origin, cost) = match origin {
+            // Nothing is looked at: no look has to be timed.
+            Some(origin) if has_own_fields => (origin, None),
+            _ => {
+                let began = Instant::now();
+                let now = simulation.conserved()?;
+                let cost = (!has_own_fields).then(|| began.elapsed());
+                (origin.unwrap_or(now), cost)
+            }
+        };
         let watch = DriftWatch::begin(&mut simulation, particles, cost)?;
         let changes = simulation
             .encounters()

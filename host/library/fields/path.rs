@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gpu_kernels::fields::KNOT;
 
-use crate::io::read_text;
+use crate::io::{finite_number, read_text};
 use crate::names::tells_of_columns;
 
 /// Time, position and velocity.
@@ -135,21 +135,13 @@ impl Path {
             }
             let words = trimmed.split(|c: char| c == ',' || c == ';' || c.is_whitespace());
             let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-            // Fortran's exponents too.
-            let number = |word: &&str| word.replace(['d', 'D'], "e").parse();
-            let row: Result<Vec<f64>, _> = words.iter().map(number).collect();
+            let row: Option<Vec<f64>> = words.iter().map(|word| finite_number(word)).collect();
             let names = std::mem::replace(&mut is_first, false)
                 && words.iter().all(|word| word.parse::<f64>().is_err());
             let width = rows.first().map_or(words.len(), Vec::len);
             match row {
                 _ if names => {}
-                Ok(row)
-                    if row.len() == width
-                        && [4, WIDTH].contains(&width)
-                        && row.iter().all(|number| number.is_finite()) =>
-                {
-                    rows.push(row);
-                }
+                Some(row) if row.len() == width && [4, WIDTH].contains(&width) => rows.push(row),
                 _ => {
                     let text = trimmed.to_owned();
                     return Err(PathFault::Row { line, text });

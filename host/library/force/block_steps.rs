@@ -453,7 +453,6 @@ mod tests {
             (run.energy().expect("an energy").total() - start.total()).abs()
         };
         let [coarse, fine] = [0.04, 0.0025].map(drift);
-        println!("{coarse:e} {fine:e}");
         assert!(fine <= coarse / 100.0, "{coarse:e} {fine:e}");
     }
 

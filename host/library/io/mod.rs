@@ -62,7 +62,9 @@ pub use column::Malformed;
 pub use cosmology::{UnknownVelocities, Velocities};
 #[cfg(feature = "csv")]
 pub use csv::CsvFault;
-pub use points::{NumberColumn, Points, check_units, read_column, read_points, write_table};
+pub use points::{
+    NumberColumn, Points, check_units, finite_number, read_column, read_points, write_table,
+};
 pub use printable::Printable;
 pub use streams::{is_pipe, read_stream};
 pub use tipsy::{TipsyDialect, TipsyFault};

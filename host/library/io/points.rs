@@ -128,6 +128,12 @@ pub fn read_column(path: &Path, name: &str) -> Result<NumberColumn, ReadError> {
     })
 }
 
+/// A finite number of a plain table, also as Fortran writes it.
+pub fn finite_number(word: &str) -> Option<f64> {
+    let number = word.replace(['d', 'D'], "e").parse().ok();
+    number.filter(|number: &f64| number.is_finite())
+}
+
 /// Refuses a table with units in its heading, up to the first line that is no comment: for readers that would not heed
 /// them.
 ///
@@ -197,10 +203,8 @@ fn parse<const N: usize>(
         let columns = *columns.get_or_insert(std::array::from_fn(|k| k));
         for (x, column) in point.iter_mut().zip(columns) {
             let word = words.get(column).copied().unwrap_or_default();
-            // Fortran's exponents too.
-            let number = word.replace(['d', 'D'], "e").parse().ok();
-            let number = number.filter(|number: &f64| number.is_finite());
-            *x = number.ok_or_else(|| malformed(format!("`{word}` is not a finite number")))?;
+            *x = finite_number(word)
+                .ok_or_else(|| malformed(format!("`{word}` is not a finite number")))?;
         }
         points.push(point);
     }

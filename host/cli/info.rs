@@ -50,6 +50,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
     force.units = files::units_of(&options.input, loaded.units, force.units)?;
     // Pairs are of bodies that stand for themselves.
     force.softening = force.softening.or(Some(0.0.into()));
+    let layout = loaded.summary();
     let (time, bodies) = (loaded.snapshot.time, loaded.snapshot.bodies);
     let physics = force.spec()?.physics(&bodies, &Surroundings::general())?;
     writeln!(
@@ -59,7 +60,7 @@ pub(super) fn info(options: &Options, out: &mut impl Write) -> anyhow::Result<()
         say::counted(bodies.len(), "body", "bodies"),
         say::fixed(bodies.total_mass(), 6),
         Times::of(force.units.as_ref(), &[], time.abs()).text(time),
-        loaded.format.summary()
+        layout
     )?;
     if let Some(line) = force.units_line(&physics, false) {
         writeln!(out, "{line}")?;

@@ -17,7 +17,7 @@
 //!
 //! Where the first line that is no comment has numbers alone, names may stand in a comment, as `numpy.savetxt`
 //! writes them. Names may tell units, as in `x [pc]`; so may a row of units below them (AMUSE), and the
-//! descriptions of columns in ECSV (astropy).
+//! descriptions of columns in ECSV (astropy). There, vectors such as `"[1.0,2.0,3.0]"` in columns `pos` and `vel` are read.
 //!
 //! Tables of blanks without names, as NBODY6 and mcluster have them, are read as `m x y z vx vy vz`. Eight columns
 //! have an id in front or behind. A note says so. A table is one snapshot: bodies of several
@@ -31,6 +31,7 @@ mod numbers;
 mod preamble;
 mod table;
 mod told;
+mod vectors;
 
 use std::io::{self, BufRead, Seek, SeekFrom, Write};
 
@@ -159,6 +160,17 @@ pub enum CsvFault {
         column: usize,
         /// The fault.
         fault: BodyFault,
+    },
+    /// A column of ECSV with cells that are neither numbers nor vectors.
+    #[error(
+        "the column `{name}` has cells of the type `{subtype}`: vectors such as float64[3] are read, in pos and vel of 3 \
+         numbers; leave it out, or write its parts as columns"
+    )]
+    Subtype {
+        /// Name of the column.
+        name: String,
+        /// Type of its cells.
+        subtype: String,
     },
     /// The comment that gives the time does not.
     #[error("the time is `{0}`, not a finite number")]

@@ -233,6 +233,7 @@ impl Header {
             counts: self.counts.to_vec(),
             contents: Contents {
                 snapshot,
+                program: None,
                 units: None,
                 notes,
                 cosmology: self.cosmology.clone(),

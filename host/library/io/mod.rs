@@ -87,6 +87,8 @@ pub struct Loaded {
     pub snapshot: Snapshot,
     /// The format; of Tipsy's dialects, the one found.
     pub format: Format,
+    /// Program that gave the layout of the file, where the format has several and the file tells.
+    pub program: Option<&'static str>,
     /// Units of the numbers, if the format can record them and the file does.
     pub units: Option<Units>,
     /// Remarks on what the file holds and is not simulated: softening lengths of single bodies,
@@ -95,10 +97,22 @@ pub struct Loaded {
     pub notes: Vec<String>,
 }
 
+impl Loaded {
+    /// Name and layout of what was read, by the [format](Format::summary) or by the program that wrote it.
+    pub fn summary(&self) -> String {
+        match (self.format, self.program) {
+            (Format::Hdf5 | Format::Hdf5Gzip, Some(program)) => format!("HDF5 of {program}"),
+            _ => self.format.summary().to_owned(),
+        }
+    }
+}
+
 /// A snapshot as a format's reader returns it.
 #[derive(Debug, Default)]
 struct Contents {
     snapshot: Snapshot,
+    /// Program that gave its layout, where the format has several.
+    program: Option<&'static str>,
     units: Option<Units>,
     notes: Vec<String>,
     /// The universe, if numbers have factors of a or h.
@@ -561,6 +575,7 @@ fn loaded(
     }
     let Contents {
         mut snapshot,
+        program,
         units,
         mut notes,
         ..
@@ -573,6 +588,7 @@ fn loaded(
     Ok(Loaded {
         snapshot,
         format,
+        program,
         units,
         notes,
     })

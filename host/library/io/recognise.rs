@@ -13,7 +13,7 @@ use super::{Format, ReadFault, TipsyDialect, gadget, nemo, petar, rebound, tipsy
 const START: u64 = 1024;
 
 /// Content that is known and not read: its first bytes, its name, and what makes it readable.
-const FOREIGN: [(&[&[u8]], &str, &str); 23] = [
+const FOREIGN: [(&[&[u8]], &str, &str); 27] = [
     (
         &[b"ALLPAIRS-RESUME"],
         "a checkpoint of Allpairs",
@@ -47,6 +47,27 @@ const FOREIGN: [(&[&[u8]], &str, &str); 23] = [
         "a pickle of Python",
         SAVEZ,
     ),
+    // Without a number of their protocol: dictionaries, lists, arrays.
+    (
+        &[
+            b"}q\0",
+            b"]q\0",
+            b"(dp",
+            b"(lp",
+            b"cnumpy",
+            b"ccopy_reg\n",
+            b"c__builtin__\n",
+        ],
+        "a pickle of Python",
+        SAVEZ,
+    ),
+    (
+        &[b"\x1f\x9d"],
+        "compressed by compress",
+        "unpack it with uncompress",
+    ),
+    (&[b"\x0e\x03\x13\x01"], "an HDF4 file", SAVEZ),
+    (&[b"FEA1"], "a Feather file", SAVEZ),
     (&[b"MATLAB 5.0", b"MATLAB 7.3"], "a MATLAB file", SAVEZ),
     (&[b"PAR1"], "a Parquet file", SAVEZ),
     (&[b"ARROW1"], "an Arrow file", SAVEZ),
@@ -79,15 +100,12 @@ const FOREIGN: [(&[&[u8]], &str, &str); 23] = [
         "a pointer of Git LFS, which stands for the file",
         "fetch the file itself with git lfs pull",
     ),
-    (
-        &[b"\xff\xfe", b"\xfe\xff"],
-        "text in UTF-16",
-        "save it as UTF-8: iconv -f UTF-16 -t UTF-8",
-    ),
+    (&[b"\xff\xfe", b"\xfe\xff"], "text in UTF-16", UTF_8),
     (&[b"Rar!"], "an archive of RAR", "unpack it"),
 ];
 
 const SAVEZ: &str = "in Python: numpy.savez('bodies.npz', mass=m, position=x, velocity=v), with x and v of shape [N, 3]";
+const UTF_8: &str = "save it as UTF-8: iconv -f UTF-16 -t UTF-8";
 const NOT_BODIES: &str = "name a file of bodies";
 
 /// Content of a file, by its first bytes.
@@ -112,6 +130,19 @@ pub(super) fn format_of(
         Content::Unknown if is_petars(&start, size) => Content::Foreign(
             "a snapshot of PeTar in a binary format with other numbers of a body than are known here",
             "write it as text: petar.format.transfer -b",
+        ),
+        Content::Unknown if has_user_block(reader, size)? => Content::Foreign(
+            "HDF5 with a block of a user's before it",
+            "take it out with h5unjam -i FILE -o NEW",
+        ),
+        Content::Unknown if start.iter().all(|byte| *byte == 0) => Content::Foreign(
+            "a file that begins with zeros alone",
+            "its content was never written, or is damaged: write or copy it again",
+        ),
+        Content::Unknown if are_numbers(&start, size) => Content::Foreign(
+            "an array of numbers without a header, as numpy.tofile and Fortran's streams are",
+            "in Python: numpy.fromfile(file) reads it; numpy.savez('bodies.npz', mass=m, position=x, velocity=v) is read \
+             here",
         ),
         Content::Unknown if has_records(reader, &start, size)? => Content::Foreign(
             "a file of Fortran's unformatted records, as NBODY6's OUT3 or conf.3 and Phantom's dumps are",
@@ -148,7 +179,7 @@ fn content(start: &[u8], size: u64) -> Content {
     if start.starts_with(b"ALLPAIRS\x01\0\0\0") {
         return Content::Snapshot(Format::Allpairs);
     }
-    if start.starts_with(b"\x89HDF\r\n\x1a\n") {
+    if start.starts_with(HDF5) {
         return Content::Snapshot(Format::Hdf5);
     }
     if start.starts_with(b"\x93NUMPY") || start.starts_with(b"PK\x03\x04") {
@@ -219,6 +250,7 @@ fn of_text(start: &[u8]) -> Content {
     let is_text =
         |start| str::from_utf8(start).map_or_else(|fault| fault.error_len().is_none(), |_| true);
     match start.is_empty() || start.iter().any(is_control) || !is_text(start) {
+        true if is_utf_16(start) => Content::Foreign("text in UTF-16", UTF_8),
         true => Content::Unknown,
         false if begins(b"{") || begins(b"[") => Content::Foreign("JSON", SAVEZ),
         false => Content::Text,
@@ -244,25 +276,76 @@ fn is_petars(start: &[u8], size: u64) -> bool {
         && HEADS.into_iter().any(|head| has_bodies(head) == Some(true))
 }
 
-/// Returns whether the file begins with a record of Fortran's: its length stands before and after it.
+/// Returns whether the file begins with a record of Fortran's: its length stands before and after it, in 4 bytes or 8.
 fn has_records(
     reader: &mut (impl Read + Seek),
     start: &[u8],
     size: u64,
 ) -> Result<bool, ReadFault> {
-    let Some(before) = start.first_chunk::<4>() else {
-        return Ok(false);
-    };
-    for length in [u32::from_le_bytes(*before), u32::from_be_bytes(*before)] {
-        let after = u64::from(length) + 4;
-        if length > 0 && after + 4 <= size {
-            reader.seek(SeekFrom::Start(after))?;
-            let mut found = [0; 4];
-            reader.read_exact(&mut found)?;
-            if found == *before {
-                return Ok(true);
+    for width in [4, 8] {
+        let Some(before) = start.get(..width) else {
+            continue;
+        };
+        let number = |bytes: &mut dyn Iterator<Item = &u8>| {
+            bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        for length in [number(&mut before.iter().rev()), number(&mut before.iter())] {
+            let after = length.saturating_add(width as u64);
+            if length > 0 && after.saturating_add(width as u64) <= size {
+                reader.seek(SeekFrom::Start(after))?;
+                let mut found = vec![0; width];
+                reader.read_exact(&mut found)?;
+                if found == before {
+                    return Ok(true);
+                }
             }
         }
     }
     Ok(false)
+}
+
+/// Returns whether the signature of HDF5 stands where it may behind a user's block: at 512 bytes, or twice as many, and so on.
+fn has_user_block(reader: &mut (impl Read + Seek), size: u64) -> Result<bool, ReadFault> {
+    let mut at = 512;
+    while at + HDF5.len() as u64 <= size {
+        reader.seek(SeekFrom::Start(at))?;
+        let mut found = [0; HDF5.len()];
+        reader.read_exact(&mut found)?;
+        if found == *HDF5 {
+            return Ok(true);
+        }
+        at *= 2;
+    }
+    Ok(false)
+}
+
+const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+
+/// Returns whether all of a file seems to be numbers, in f64 or in f32, of sizes that people have.
+fn are_numbers(start: &[u8], size: u64) -> bool {
+    /// Fewer may be numbers by chance.
+    const ENOUGH: usize = 64;
+    let is_usual = |number: f64| number == 0.0 || (1e-30..1e30).contains(&number.abs());
+    let (wide, narrow) = (start.as_chunks::<8>().0, start.as_chunks::<4>().0);
+    let are_wide = wide
+        .iter()
+        .all(|bytes| is_usual(f64::from_le_bytes(*bytes)));
+    let are_narrow = narrow
+        .iter()
+        .all(|bytes| is_usual(f32::from_le_bytes(*bytes).into()));
+    start.len() >= ENOUGH
+        && ((size.is_multiple_of(8) && are_wide) || (size.is_multiple_of(4) && are_narrow))
+}
+
+/// Returns whether every other byte is zero, and the others are text.
+fn is_utf_16(start: &[u8]) -> bool {
+    let pairs = start.as_chunks::<2>().0;
+    let is_text = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let all = |of: fn(&[u8; 2]) -> [u8; 2]| {
+        pairs
+            .iter()
+            .map(of)
+            .all(|[text, zero]| zero == 0 && is_text(text))
+    };
+    !pairs.is_empty() && (all(|pair| *pair) || all(|[zero, text]| [*text, *zero]))
 }

@@ -310,6 +310,12 @@ fn foreign_content_is_called_by_its_name() {
         &[1; 176],
     ]
     .concat();
+    let long_record = [&40_u64.to_le_bytes()[..], &[7; 40], &40_u64.to_le_bytes()].concat();
+    let mut user_block = vec![0; 2048];
+    user_block[1024..1032].copy_from_slice(b"\x89HDF\r\n\x1a\n");
+    let numbers = || (0..700).map(|k| 0.5 - f64::from(k) / 3.0);
+    let floats: Vec<u8> = numbers().flat_map(|x| (x as f32).to_le_bytes()).collect();
+    let doubles: Vec<u8> = numbers().flat_map(f64::to_le_bytes).collect();
     let mut tar = vec![b'a'; 512];
     tar[100..257].fill(0);
     tar[257..262].copy_from_slice(b"ustar");
@@ -338,6 +344,15 @@ fn foreign_content_is_called_by_its_name() {
         (&record(&[7; 40]), "Fortran"),
         (&petar, "PeTar"),
         (&tar, "tar"),
+        (&long_record, "Fortran"),
+        (&user_block, "user's"),
+        (&vec![0; 4096], "zeros"),
+        (&floats, "without a header"),
+        (&doubles, "without a header"),
+        (b"x\0,\0y\0\n\0", "UTF-16"),
+        (b"\0x\0,\0y\0\n", "UTF-16"),
+        (b"}q\0(X\x01\0\0\0mq\x01K\x01u.", "pickle"),
+        (b"cnumpy.core.multiarray\n_reconstruct\n", "pickle"),
     ] {
         for path in ["x.bin", "x.csv", "x.hdf5", "snapshot_000", "dat.10"] {
             let reader = io::Cursor::new(bytes);

@@ -237,15 +237,7 @@ fn of_vectors(mut names: Vec<Name>) -> Vec<Name> {
             name.truncate(name.len() - 1);
         }
     }
-    let vector = |name: &Name| {
-        let bare = name.name.to_ascii_lowercase();
-        match bare.as_str() {
-            "pos" | "position" | "positions" | "coordinates" => Some(&PLACES[..3]),
-            "vel" | "velocity" | "velocities" => Some(&PLACES[3..]),
-            _ => None,
-        }
-    };
-    let parts = names.into_iter().flat_map(|name| match vector(&name) {
+    let parts = names.into_iter().flat_map(|name| match places(&name.name) {
         Some(places) => places
             .iter()
             .map(|[known, ..]| Name {
@@ -256,6 +248,15 @@ fn of_vectors(mut names: Vec<Name>) -> Vec<Name> {
         None => vec![name],
     });
     parts.collect()
+}
+
+/// Names of the coordinates of a vector, if it is one of places or velocities.
+pub(super) fn places(vector: &str) -> Option<&'static [[&'static str; 8]]> {
+    match vector.to_ascii_lowercase().as_str() {
+        "pos" | "position" | "positions" | "coordinates" => Some(&PLACES[..3]),
+        "vel" | "velocity" | "velocities" => Some(&PLACES[3..]),
+        _ => None,
+    }
 }
 
 /// The column's number and its name in a comment of one column, such as `column 1: x [pc]` or `1 x`.

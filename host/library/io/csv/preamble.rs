@@ -5,6 +5,7 @@ use std::io::{BufRead, Read};
 use super::names::{Name, names_in, numbered, seem_to_name, words};
 use super::numbers::number;
 use super::told::{Told, told_in};
+use super::vectors::Vector;
 use super::{CsvFault, Stop, beginning};
 use crate::settings::Setting;
 use crate::units::{Dimension, Units, spelled, usual_units};
@@ -20,6 +21,8 @@ pub(super) struct Preamble {
     pub(super) names: Option<Vec<Name>>,
     /// Units that stand apart from the names, by the name of the column.
     units: Vec<(String, String)>,
+    /// Columns of ECSV that have vectors as cells.
+    pub(super) vectors: Vec<Vector>,
     /// Units that comments tell.
     told: Told,
     /// Number of comments that tell of units and are not understood.
@@ -78,7 +81,7 @@ impl Preamble {
             if comment.is_empty() || preamble.take_of_ecsv(&line, comment) {
                 continue;
             }
-            if preamble.take_setting(comment, start)? || preamble.take_unit(comment) {
+            if preamble.take_setting(comment, start)? || preamble.take_unit(comment, start)? {
                 continue;
             }
             if let Some(names) = names_in(comment).filter(|_| is_whole) {
@@ -341,24 +344,35 @@ impl Preamble {
     }
 
     /// Takes a column of astropy's tables: `- {name: x, unit: pc, datatype: float64}`.
-    fn take_unit(&mut self, comment: &str) -> bool {
+    /// A column of vectors has a `subtype` as well.
+    fn take_unit(&mut self, comment: &str, start: u64) -> Result<bool, Stop> {
         let list = ["- {", "meta: {"];
         let entry = list.iter().find_map(|open| comment.strip_prefix(open));
         let Some(entry) = entry.and_then(|rest| rest.strip_suffix('}')) else {
-            return false;
+            return Ok(false);
         };
         let value = |key: &str| {
             let mut entries = entry.split(',').filter_map(|entry| entry.split_once(':'));
             entries.find_map(|(name, value)| (name.trim() == key).then(|| value.trim().to_owned()))
         };
         let time = value("time").and_then(|time| number(&time));
+        if let (Some(name), Some((_, subtype))) = (value("name"), entry.split_once("subtype:")) {
+            let subtype = subtype.trim().trim_start_matches(['\'', '"']);
+            let subtype = subtype.split(['\'', '"']).next().unwrap_or_default();
+            let vector = Vector::of(&name, subtype).map_err(|fault| Stop::At(start, fault))?;
+            let unit = value("unit").unwrap_or_default();
+            let units = vector.parts.iter().map(|part| (part.clone(), unit.clone()));
+            self.units.extend(units);
+            self.vectors.push(vector);
+            return Ok(true);
+        }
         match (value("name"), value("unit")) {
             (Some(name), Some(unit)) => self.units.push((name, unit)),
             // What astropy's tables have as `meta`.
             (None, None) => self.time = time.map(|time| (time, String::new())).or(self.time.take()),
             _ => {}
         }
-        true
+        Ok(true)
     }
 
     /// Takes a row of units below the row of names, as AMUSE has it; returns whether it is one.

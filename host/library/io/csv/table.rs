@@ -13,6 +13,7 @@ use super::lines::{Blanks, Bounded, LONGEST_LINE, Snapshots};
 use super::names::Name;
 use super::numbers::number;
 use super::preamble::Preamble;
+use super::vectors::{Expanded, expand_names};
 use super::{CsvFault, Stop};
 use crate::bodies::Bodies;
 use crate::units::Units;
@@ -63,6 +64,14 @@ impl<'a> Table<'a> {
         let separator = [b',', b';', b'\t']
             .into_iter()
             .find(|separator| first.contains(separator));
+        let mut vectors = None;
+        if !preamble.vectors.is_empty() {
+            let (separator, length) = (separator.unwrap_or(b' '), first.len());
+            let widths = expand_names(&mut first, separator, &preamble.vectors);
+            // Rows begin where they do in the file. The preamble of such a table is longer than its names.
+            start = start.saturating_sub((first.len() - length) as u64);
+            vectors = Some((separator, widths));
+        }
         let are_blanks = matches!(separator, None | Some(b'\t'));
         // With commas and without names, it may be a file of ours that lost its first line.
         let width = match are_blanks || preamble.names.is_some() {
@@ -118,6 +127,10 @@ impl<'a> Table<'a> {
         // The parser takes a comment for a row if the file ends before its line does.
         let rest = reader.chain(&b"\n"[..]);
         let text = Bounded::new(io::Cursor::new(first).chain(rest));
+        let text: Box<dyn Read> = match vectors {
+            Some((separator, widths)) => Box::new(Expanded::new(text, separator, widths)),
+            None => Box::new(text),
+        };
         let text = Snapshots::new(text, heads, &second);
         let (text, separator): (Box<dyn Read>, u8) = match separator {
             Some(separator) if width.is_none() || !are_blanks => (Box::new(text), separator),

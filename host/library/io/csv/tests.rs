@@ -671,6 +671,46 @@ fn headers_of_astropy_are_read_without_false_notes() {
     assert_eq!(found.snapshot.bodies.mass, [7.0]);
 }
 
+/// Astropy writes a column of the shape (N, 3) as one of texts.
+#[test]
+fn vectors_in_ecsv_are_read() {
+    let head = |separator: &str| {
+        format!(
+            "# %ECSV 1.0\n# ---\n# delimiter: '{separator}'\n# datatype:\n# - {{name: mass, unit: Msun, datatype: float64}}\n\
+             # - {{name: pos, unit: kpc, datatype: string, subtype: 'float64[3]'}}\n\
+             # - {{name: vel, unit: km / s, datatype: string, subtype: 'float64[3]'}}\n# schema: astropy-2.0\n"
+        )
+    };
+    let blanks =
+        "mass pos vel\n7.0 [1.0,2.0,3.0] [4.0,5.0,6.0]\n8.0 [-1.0,2e1,3.0] [4.0,5.0,7.0]\n";
+    let commas = "mass,pos,vel\n7.0,\"[1.0,2.0,3.0]\",\"[4.0,5.0,6.0]\"\n8.0,\"[-1.0, 2e1, 3.0]\",\"[4.0,5.0,7.0]\"\n";
+    for text in [head(" ") + blanks, head(",") + commas] {
+        let found = contents(&text);
+        assert_eq!(found.notes, Vec::<String>::new());
+        assert_eq!(found.units, Some("kpc,Msun,km/s".parse().unwrap()));
+        let bodies = &found.snapshot.bodies;
+        assert_eq!(bodies.mass, [7.0, 8.0]);
+        assert_eq!(bodies.body(0).position, [1.0, 2.0, 3.0]);
+        assert_eq!(bodies.body(1).position, [-1.0, 20.0, 3.0]);
+        assert_eq!(bodies.body(1).velocity, [4.0, 5.0, 7.0]);
+        let (line, found) = fault(text.replace("7.0]", "q]"));
+        assert!(
+            matches!(found, CsvFault::Field { name: "vz", .. }),
+            "{found}"
+        );
+        assert_eq!(line, 11);
+    }
+    for (before, after) in [
+        ("'float64[3]'}}\n#", "'float64[2,3]'}}\n#"),
+        ("'float64[3]'", "json"),
+    ] {
+        let (before, after) = (before.replace("}}", "}"), after.replace("}}", "}"));
+        let (line, found) = fault((head(" ") + blanks).replacen(&before, &after, 1));
+        assert_eq!(line, 6);
+        assert!(found.to_string().contains("`pos`"), "{found}");
+    }
+}
+
 #[test]
 fn tables_between_bars_are_read() {
     let rows = "  1   2   3   4   5   6   7  \n  8   9  10  11  12  13  14  \n";

@@ -137,6 +137,7 @@ pub(super) fn read(file: &Hdf5File, root: &Group, size: u64) -> Result<Option<Pi
         contents: Contents {
             snapshot: Snapshot { time, bodies },
             units,
+            program: Some("AMUSE"),
             notes,
             ..Contents::default()
         },

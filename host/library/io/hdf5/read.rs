@@ -183,6 +183,15 @@ impl Attributes {
     }
 }
 
+/// The program that wrote a file in Gadget's layout, if it is another than those that this layout is named after.
+fn program(header: &Attributes, has_swifts_units: bool) -> Option<&'static str> {
+    match header.find("GIZMO_version") {
+        _ if has_swifts_units => Some("SWIFT, in Gadget's layout"),
+        Some(_) => Some("GIZMO, in Gadget's layout"),
+        None => None,
+    }
+}
+
 /// The name of SWIFT's unit of length.
 const SWIFT: &str = "Unit length in cgs (U_L)";
 
@@ -422,6 +431,7 @@ fn read(file: &Hdf5File, size: u64) -> Result<Piece, ReadFault> {
     }
     let contents = Contents {
         snapshot: Snapshot { time, bodies },
+        program: program(&header, has_swifts_units),
         units,
         notes,
         cosmology,

@@ -326,6 +326,7 @@ fn masses_of_single_bodies_are_taken_in_swifts_units() {
     );
     let found = contents(&bytes).unwrap();
     assert_eq!(found.snapshot.bodies.mass, [1.0; 4]);
+    assert!(found.program.is_some_and(|name| name.contains("SWIFT")));
     assert!(
         found
             .notes
@@ -891,6 +892,7 @@ fn h5pys_files_are_read() {
 fn particles_of_amuse_are_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/h5py/amuse.hdf5");
     let found = load(&path, None).unwrap();
+    assert_eq!(found.summary(), "HDF5 of AMUSE");
     let units = found.units.unwrap();
     assert_eq!(super::super::read_units(&path, None).unwrap(), Some(units));
     assert_eq!((units.mass, units.length), (1.5e30, 3e16));

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use allpairs::initial_conditions::SOLAR_SYSTEM_NAMES;
-use allpairs::io::{Format, Reading, Snapshot};
+use allpairs::io::{Format, Printable, Reading, Snapshot};
 use allpairs::units::Units;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use crate::choices::Cosmological;
 use crate::config;
@@ -37,6 +37,9 @@ pub(super) struct Series {
     /// Notes that were told, of all files once.
     #[arg(skip)]
     told: RefCell<BTreeSet<String>>,
+    /// The file that was read first, and its units, which all that are shown have.
+    #[arg(skip)]
+    first: RefCell<Option<(PathBuf, Option<Units>)>>,
 }
 
 impl Series {
@@ -78,7 +81,10 @@ impl Series {
         Ok(self.load(file)?.0)
     }
 
-    /// Reads a snapshot, and its units where they are known.
+    /// Reads a snapshot in the units of the one that was read first, and these units where they are known.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has units where the first has none, or the other way round.
     pub(super) fn load(&self, file: &Path) -> anyhow::Result<(Snapshot, Option<Units>)> {
         let reading = Reading {
             format: self.format,
@@ -92,7 +98,21 @@ impl Series {
             }
         }
         let units = files::units_of(file, loaded.units, self.units)?;
-        Ok((loaded.snapshot, units))
+        let mut first = self.first.borrow_mut();
+        let (before, wanted) = first.get_or_insert_with(|| (file.to_owned(), units));
+        let mut snapshot = loaded.snapshot;
+        match (units, *wanted) {
+            (None, None) => {}
+            (Some(units), Some(wanted)) if units.are_those_of(&wanted) => {}
+            (Some(units), Some(wanted)) => {
+                let factors = units.factors_to(&wanted);
+                factors.apply(&mut snapshot.bodies);
+                snapshot.time *= factors.time;
+            }
+            (None, Some(known)) => bail!(unlike(before, &known, file)),
+            (Some(known), None) => bail!(unlike(file, &known, before)),
+        }
+        Ok((snapshot, *wanted))
     }
 
     /// The configuration of the run that left the snapshots, if they are in its folder.
@@ -135,6 +155,15 @@ impl Series {
             _ => &[],
         }
     }
+}
+
+/// Message about snapshots of which one has units and another has none.
+fn unlike(with: &Path, units: &Units, without: &Path) -> String {
+    format!(
+        "{} is in units of {units}, and the units of {} are not known: give --units, which are for files that record none",
+        Printable(with.display()),
+        Printable(without.display())
+    )
 }
 
 /// The snapshots in a folder, by name: those called `snapshot…` where there are any (a run writes
@@ -235,12 +264,58 @@ mod tests {
             units: None,
             cosmological: Cosmological { physical: None },
             told: RefCell::default(),
+            first: RefCell::default(),
         };
         write("snapshot-1.csv", 1.0);
         for (time, files) in [(1.0, 1), (1.5, 2)] {
             write("final.csv", time);
             assert_eq!(series.files().unwrap().len(), files, "{time}");
         }
+    }
+
+    #[test]
+    fn snapshots_are_shown_in_the_units_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = "x,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n";
+        let write = |name: &str, text: String| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let pc = write("pc.csv", format!("# units = pc,Msun,km/s\n{row}"));
+        let kpc = write(
+            "kpc.csv",
+            format!("# units = kpc,Msun,km/s\n# time = 2\n{row}"),
+        );
+        let none = write("none.csv", row.to_owned());
+        let series = |units: Option<&str>| Series {
+            files: vec![],
+            format: None,
+            every: 1,
+            units: units.map(|text| text.parse().unwrap()),
+            cosmological: Cosmological { physical: None },
+            told: RefCell::default(),
+            first: RefCell::default(),
+        };
+        let all = series(None);
+        assert_eq!(all.read(&pc).unwrap().bodies.x, [1.0]);
+        let (converted, units) = all.load(&kpc).unwrap();
+        assert!((converted.bodies.x[0] - 1e3).abs() < 1e-9, "{converted:?}");
+        assert!((converted.bodies.vx[0] - 4.0).abs() < 1e-9, "{converted:?}");
+        assert!((converted.time - 2e3).abs() < 1e-9, "{converted:?}");
+        assert_eq!(units, Some("pc,Msun,km/s".parse().unwrap()));
+        for [before, after] in [[&pc, &none], [&none, &pc]] {
+            let several = series(None);
+            several.read(before).unwrap();
+            let refused = several.read(after).unwrap_err().to_string();
+            assert!(
+                refused.contains("pc.csv") && refused.contains("none.csv"),
+                "{refused}"
+            );
+        }
+        let given = series(Some("pc,Msun,km/s"));
+        assert_eq!(given.read(&none).unwrap().bodies.x, [1.0]);
+        assert_eq!(given.read(&pc).unwrap().bodies.x, [1.0]);
     }
 
     #[test]

@@ -168,6 +168,119 @@ fn coincident_bodies_are_named() {
         .expect(0, &[said]);
     let softened = folder.run("run two.npz --softening 0.1 --steps 1 --out p");
     assert!(!softened.said.contains(said), "{}", softened.said);
+    // The square of a distance may be 0 where the distance is not.
+    let mut near = plummer(2, 1).expect("in range");
+    (near.x, near.y, near.z) = (vec![0.0, 1e-300], vec![0.0; 2], vec![0.0; 2]);
+    near.mass.fill(1e300);
+    folder.write("near.npz", near, None);
+    folder
+        .run("run near.npz --softening 0 --dt 0.1 --steps 1 --out q")
+        .expect(0, &["bodies 0 and 1 have positions so near each other"]);
+}
+
+/// Bodies that come near each other, or fall into a field, have steps of their own, and the energy is kept. So it is with
+/// any softening.
+#[test]
+fn no_chosen_step_loses_the_energy() {
+    let folder = Folder::new();
+    let table = "x,y,z,vx,vy,vz,m\n1,0,0,0,0.3,0,1e-9\n5,5,0,0,0,0,1e-9\n";
+    std::fs::write(folder.0.path().join("fall.csv"), table).expect("written");
+    let field = "bodies fall far into a field";
+    for (run, why) in [
+        (
+            "kepler-ring --bodies 30 --mass-ratio 0.1 --until 10",
+            "bodies on orbits come near each other",
+        ),
+        (
+            "kepler-ring --bodies 12 --mass-ratio 1 --until 4",
+            "bodies on orbits come near each other",
+        ),
+        (
+            "plummer --bodies 300 --until 1 --softening 1e-4",
+            "nearer than softening keeps them apart",
+        ),
+        (
+            "fall.csv --until 5 --softening 0 --field point:mass=10",
+            field,
+        ),
+        (
+            "plummer --bodies 100 --until 2 --field point:mass=10,x=2",
+            field,
+        ),
+        (
+            "plummer --bodies 100 --until 1 --field hernquist:mass=10,scale=0.01",
+            field,
+        ),
+        (
+            "plummer --bodies 300 --until 5 --softening 3",
+            "a twelfth of √(d³/GM)",
+        ),
+        (
+            "hernquist --bodies 300 --until 4 --softening 1",
+            "a twelfth of √(d³/GM)",
+        ),
+    ] {
+        let ended = folder.run(&format!("run {run} --overwrite --no-picture --out o"));
+        ended.expect(0, &[why]);
+        assert!(!ended.complained.contains("drifted"), "{run}: {ended}");
+    }
+    // Others keep the steps that they had.
+    for run in [
+        "kepler-ring --bodies 30 --until 1",
+        "solar-system --until 0.1",
+        "plummer --bodies 300 --until 0.1 --softening 0.01",
+        "plummer --bodies 100 --until 0.1 --field nfw:mass=100,scale=20",
+        "plummer --bodies 100 --until 0.1 --field point:mass=1000,x=50",
+    ] {
+        let ended = folder.run(&format!("run {run} --overwrite --no-picture --out o"));
+        ended.expect(0, &[]);
+        assert!(!ended.said.contains("block time steps"), "{run}: {ended}");
+    }
+    // A given integrator has fixed steps, which look at the pericentre too.
+    let given = "run fall.csv --until 5 --softening 0 --field point:mass=10 --integrator leapfrog --out o --overwrite";
+    let ended = folder.run(given);
+    ended.expect(0, &["deeper than fixed steps follow"]);
+    assert!(!ended.complained.contains("drifted"), "{ended}");
+}
+
+/// A step that is chosen at the start stays, which a run tells of once bodies are much nearer to each other.
+#[test]
+fn bodies_that_outrun_their_step_are_told_of() {
+    let folder = Folder::new();
+    let said = "would be chosen now (√(0.05 ε / a) of the largest acceleration)";
+    let falling = "run uniform-sphere --bodies 200 --virial-ratio 0.6 --softening 1e-4 --integrator leapfrog --until 0.5 --out o --no-picture";
+    let ended = folder.run(falling);
+    assert_eq!(ended.complained.matches(said).count(), 1, "{ended}");
+    let given = format!("{falling} --dt 0.01 --overwrite");
+    assert!(!folder.run(&given).complained.contains(said));
+    for quiet in [
+        "plummer --bodies 300",
+        "cold-collapse --bodies 300",
+        "two-body --eccentricity 0.9",
+    ] {
+        let ended = folder.run(&format!(
+            "run {quiet} --until 3 --overwrite --out o --no-picture"
+        ));
+        ended.expect(0, &[]);
+        assert!(!ended.complained.contains("would be chosen now"), "{ended}");
+    }
+}
+
+/// A run to where the bodies are already, or to no time, is refused in words that say so.
+#[test]
+fn ends_that_are_none_are_refused() {
+    let folder = Folder::new();
+    for (until, said) in [
+        (
+            "0",
+            "bodies are at time 0 already, so --until 0 leaves nothing to do",
+        ),
+        ("nan", "`--until` must be finite, got NaN"),
+        ("inf", "`--until` must be finite, got inf"),
+    ] {
+        let run = format!("run plummer --bodies 20 --until {until} --out o");
+        folder.run(&run).expect(USAGE, &[said]);
+    }
 }
 
 /// Bodies that stand for many are softened.

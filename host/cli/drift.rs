@@ -1,6 +1,7 @@
 //! Limit to the drift of the energy.
 
 use allpairs::diagnostics::EnergyLook;
+use allpairs::recording::Outrun;
 use allpairs::test_particles::Look;
 
 use crate::say;
@@ -51,4 +52,18 @@ impl DriftWatch {
         ));
         true
     }
+}
+
+/// Warns of bodies that have outrun the step that was chosen for them.
+pub(super) fn warn_of_step(outrun: &Outrun, times: &Times) {
+    let figure = |time: f64| times.figure(time);
+    say::tell(format_args!(
+        "warning: at step {}, time {}, a step of {} would be chosen now ({}), and steps of {} are taken, which were chosen at \
+         the start: give a shorter --dt, or --integrator hermite4 --eta 0.01",
+        outrun.steps,
+        times.text(outrun.time),
+        figure(outrun.suited.value),
+        outrun.suited.why.replace(" at the start", ""),
+        figure(outrun.dt)
+    ));
 }

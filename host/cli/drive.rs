@@ -17,13 +17,13 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::changes;
-use crate::drift::DriftWatch;
+use crate::drift::{DriftWatch, warn_of_step};
 use crate::encounters;
 use crate::exit;
 use crate::exit::Interrupted;
 use crate::info;
 use crate::outputs::Outputs;
-use crate::progress::Lines;
+use crate::progress::{Heart, Lines};
 use crate::ranks;
 use crate::say;
 use crate::signals;
@@ -257,7 +257,12 @@ fn advance(
     let (mut warned, mut warned_of_particles) = (false, false);
     let (mut last, mut largest) = (None, recording.largest_drift());
     let mut undrawn: Option<anyhow::Error> = None;
+    let under_way = |steps: u64| format!("step {}", steps + 1);
+    let mut heart = (!is_terminal).then(|| Heart::beating(under_way(clock.steps)));
     let outcome = recording.run(simulation, |event| {
+        if let (Some(heart), RunEvent::Progress(progress)) = (&mut heart, &event) {
+            heart.beat(|| under_way(progress.steps));
+        }
         let look = match &event {
             RunEvent::Sample(sample) => Some(EnergyLook::from(*sample)),
             RunEvent::Energy(look) => Some(*look),
@@ -331,6 +336,14 @@ fn advance(
                 if let (Some(preview), None) = (&mut preview, &undrawn) {
                     undrawn = preview.draw(bodies, &status).err();
                 }
+            }
+            RunEvent::Outrun(outrun) => {
+                if let Some(preview) = &mut preview {
+                    undrawn = undrawn
+                        .take()
+                        .or_else(|| Some(preview.clear().err()?.into()));
+                }
+                bar.suspend(|| warn_of_step(&outrun, times));
             }
             RunEvent::Sample(_)
             | RunEvent::Energy(_)

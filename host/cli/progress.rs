@@ -1,5 +1,7 @@
 //! Progress of a run as lines, where the standard error is not a terminal.
 
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::say;
@@ -16,6 +18,53 @@ const SHARE: f64 = 0.05;
 /// A run that takes as many seconds more is worth a line as soon as that is known.
 const LONG: f64 = 60.0;
 
+/// Tells each minute that work goes on, as long as it takes.
+pub(super) fn heard_of<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let _heart = Heart::beating(what.to_owned());
+    work()
+}
+
+/// A thread that tells each minute what is under way, if no beat comes.
+pub(super) struct Heart {
+    beats: Sender<String>,
+    last: Instant,
+}
+
+impl Heart {
+    /// Tells of `what` until the first beat.
+    pub(super) fn beating(what: String) -> Self {
+        Self::telling(what, WITHIN, |line| say::tell(format_args!("{line}")))
+    }
+
+    fn telling(what: String, pause: Duration, tell: impl Fn(String) + Send + 'static) -> Self {
+        let (beats, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let (mut what, mut since) = (what, Instant::now());
+            loop {
+                match receiver.recv_timeout(pause) {
+                    Ok(next) => (what, since) = (next, Instant::now()),
+                    Err(RecvTimeoutError::Timeout) => {
+                        let time = say::duration(since.elapsed().as_secs_f64());
+                        tell(format!("{what}: under way for {time}"));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        });
+        let last = Instant::now();
+        Self { beats, last }
+    }
+
+    /// A beat: from now on this is under way. Beats that follow another within a second are left out.
+    pub(super) fn beat(&mut self, what: impl FnOnce() -> String) {
+        if self.last.elapsed() >= Duration::from_secs(1) {
+            self.last = Instant::now();
+            // The thread ends after this sender.
+            let _ = self.beats.send(what());
+        }
+    }
+}
+
 /// When the next line is due.
 pub(super) struct Lines {
     began: Instant,
@@ -23,6 +72,8 @@ pub(super) struct Lines {
     last: (Instant, f64),
     /// Nothing was said of the time that the run takes.
     untold: bool,
+    /// There was no line yet.
+    is_first: bool,
 }
 
 impl Lines {
@@ -34,6 +85,7 @@ impl Lines {
             from: share,
             last: (now, share),
             untold,
+            is_first: true,
         }
     }
 
@@ -44,11 +96,13 @@ impl Lines {
         let left = self.began.elapsed().as_secs_f64() * (1.0 - share) / (share - self.from);
         let left = Some(left).filter(|left| left.is_finite());
         let first = std::mem::take(&mut self.untold) && left.is_some_and(|left| left >= LONG);
-        let wanted = share - before >= SHARE || since >= LONGEST;
+        let longest = if self.is_first { WITHIN } else { LONGEST };
+        let wanted = share - before >= SHARE || since >= longest;
         if !first && (since < SHORTEST || !wanted) || share >= 1.0 {
             return None;
         }
         self.last = (Instant::now(), share);
+        self.is_first = false;
         let left = left.map(|left| format!(", {} left", say::duration(left)));
         Some(left.unwrap_or_default())
     }
@@ -77,6 +131,7 @@ mod tests {
                 from: 0.0,
                 last: (ago(seconds), 0.5),
                 untold: false,
+                is_first: false,
             };
             lines.due(share)
         };
@@ -85,6 +140,34 @@ mod tests {
         assert_eq!(due(11, 0.8).as_deref(), Some(", 25 s left"));
         assert!(due(601, 0.501).is_some());
         assert_eq!(due(601, 1.0), None, "the end is told otherwise");
+    }
+
+    /// However long steps take, there is a first line after a minute.
+    #[test]
+    fn the_first_line_comes_within_a_minute() {
+        let ago = Instant::now() - Duration::from_secs(61);
+        let mut lines = Lines::new(0.0, false);
+        (lines.began, lines.last.0) = (ago, ago);
+        assert_eq!(lines.due(0.02).as_deref(), Some(", 50 min left"));
+        lines.last.0 = ago;
+        assert_eq!(lines.due(0.03), None, "the second waits longer");
+    }
+
+    #[test]
+    fn work_without_a_beat_is_heard_of() {
+        let (sender, told) = mpsc::channel();
+        let pause = Duration::from_millis(20);
+        let mut heart = Heart::telling("forces".to_owned(), pause, move |line| {
+            let _ = sender.send(line);
+        });
+        assert_eq!(told.recv().unwrap(), "forces: under way for 0 s");
+        heart.beat(|| unreachable!("so soon"));
+        heart.last = Instant::now() - Duration::from_secs(2);
+        heart.beat(|| "step 2".to_owned());
+        let is_next = |line: &String| line.starts_with("step 2: ");
+        assert!(told.iter().take(100).any(|line| is_next(&line)));
+        drop(heart);
+        assert!(told.iter().count() < 100, "it ends");
     }
 
     #[test]
@@ -104,6 +187,7 @@ mod tests {
             from: 0.0,
             last: (Instant::now(), 0.0),
             untold,
+            is_first: true,
         };
         let mut lines = started(true);
         assert_eq!(lines.due(0.02).as_deref(), Some(", 2 min left"));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use allpairs::bodies::Bodies;
 use allpairs::diagnostics::Conserved;
+use allpairs::frame::Frame;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
 use allpairs::io::{Format, ReadFault, Reading, Snapshot};
 use allpairs::memory::{self, ByteCount};
@@ -27,6 +28,7 @@ use crate::files;
 use crate::header;
 use crate::options::{Options, plan};
 use crate::outputs::Outputs;
+use crate::progress::heard_of;
 use crate::say;
 use crate::settings;
 use crate::test_particles;
@@ -208,7 +210,11 @@ fn begin(
     tell_memory(&run, &bodies, out)?;
     let (n, kinds) = (bodies.len(), Kinds::of(&bodies, &run.physics));
     let coincident = match (run.physics.softening == 0.0, run.spec.systems) {
-        (true, 1) => bodies.coincident(|body| run.physics.weight(body.mass) != 0.0),
+        (true, 1) => {
+            let within = Frame::of(&bodies, &run.physics).least_distance();
+            let pair = bodies.coincident(within, |body| run.physics.weight(body.mass) != 0.0);
+            pair.map(|pair| (pair, bodies.coincident(0.0, |_| true).is_some()))
+        }
         _ => None,
     };
 
@@ -217,8 +223,18 @@ fn begin(
     }
     outputs.check_folder()?;
 
-    let mut opened = run.open(&bodies)?;
-    let seconds = opened.seconds_of_forces()?;
+    if let Some(line) = run
+        .expected_seconds_of_forces(&bodies)
+        .and_then(first_takes_time)
+    {
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
+    let (opened, seconds) = heard_of("the first forces", || {
+        let mut opened = run.open(&bodies)?;
+        let seconds = opened.seconds_of_forces()?;
+        anyhow::Ok((opened, seconds))
+    })?;
     let (mut simulation, run) = opened.begin(bodies)?;
     let steps = run.spec.steps(simulation.pace())?;
     let times = options.times(&run.spec);
@@ -230,10 +246,14 @@ fn begin(
     if let Some(line) = test_particles::header(kinds, sources) {
         writeln!(out, "{line}")?;
     }
-    if let Some([i, j]) = coincident {
+    if let Some(([i, j], is_exact)) = coincident {
+        let position = match is_exact {
+            true => "the same position",
+            false => "positions so near each other that the square of their distance is no number",
+        };
         writeln!(
             out,
-            "bodies {i} and {j} have the same position: without softening, the force between them is left out"
+            "bodies {i} and {j} have {position}: without softening, the force between them is left out"
         )?;
     }
     // Many steps of test particles at a time take less than one force after another.
@@ -252,12 +272,18 @@ fn begin(
     outputs.write_config(&table, &run.selection)?;
 
     let plan = plan(options, &run.spec, format);
-    let recording = Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})?;
+    let recording = heard_of("the energy at the start", || {
+        Recording::begin(&outputs.folder, plan, &mut simulation, |_| {})
+    })?;
     let is_unknown = options.force.units.is_none() && options.generator().is_none();
     if is_unknown && run.spec.fields.is_empty() {
         let hint = hint_of_units(recording.origin());
         hint.inspect(|hint| say::tell(format_args!("hint: {hint}")));
     }
+    let recording = match run.leapfrogs_of_chosen_step() {
+        Some(leapfrogs) => recording.watching_steps(leapfrogs),
+        None => recording,
+    };
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
     let recording = changes::follow(recording, changes)?;
@@ -300,6 +326,15 @@ fn needs_memory(bodies: usize, available: Option<(u64, &str)>) -> Option<String>
     })
 }
 
+/// The time that the first forces take, where it is long.
+fn first_takes_time(seconds: f64) -> Option<String> {
+    const LONG: f64 = 5.0;
+    (seconds >= LONG).then(|| {
+        let time = say::duration(seconds);
+        format!("a force on all bodies takes about {time}, as a share of them tells")
+    })
+}
+
 /// The time that a run takes at the rate of the first forces, where it is long.
 fn needs_time(seconds: f64) -> Option<String> {
     const LONG: f64 = 60.0;
@@ -311,11 +346,14 @@ fn needs_time(seconds: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{needs_memory, needs_time, unknown};
+    use super::{first_takes_time, needs_memory, needs_time, unknown};
 
     #[test]
     fn needs_are_told_where_they_are_large() {
         assert_eq!(needs_time(59.0), None);
+        assert_eq!(first_takes_time(4.0), None);
+        let long = first_takes_time(180.0).expect("minutes");
+        assert!(long.contains("takes about 3 min"), "{long}");
         let long = needs_time(2.16e6).expect("25 days");
         assert_eq!(long, "needs about 25 days at the rate of the first step");
         let free = |bytes: u64| Some((bytes, "free on this machine"));

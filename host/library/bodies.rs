@@ -155,6 +155,9 @@ pub enum BodyFault {
     },
 }
 
+/// Whole numbers below it are all exact in f64.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 impl Bodies {
     /// No bodies, with room for `capacity`.
     pub fn with_capacity(capacity: usize) -> Self {
@@ -339,9 +342,13 @@ impl Bodies {
     }
 
     /// Two bodies at one place, of those for which `counts` holds; of several such pairs, one of those with
-    /// the least x.
-    pub fn coincident(&self, counts: impl Fn(&Body) -> bool) -> Option<[usize; 2]> {
-        let place = |i: usize| [self.x[i], self.y[i], self.z[i]].map(|x| x + 0.0); // −0 is 0
+    /// the least x. Places are rounded to whole multiples of `within`, as far as these are numbers; of 0, they are not.
+    pub fn coincident(&self, within: f64, counts: impl Fn(&Body) -> bool) -> Option<[usize; 2]> {
+        let rounded = |x: f64| match (x / within).abs() {
+            ..EXACT => (x / within).round() * within,
+            _ => x,
+        };
+        let place = |i: usize| [self.x[i], self.y[i], self.z[i]].map(|x| rounded(x) + 0.0); // −0 is 0
         let mut order: Vec<usize> = (0..self.len()).filter(|&i| counts(&self.body(i))).collect();
         order.sort_unstable_by(|&a, &b| {
             let axes = place(a).into_iter().zip(place(b));
@@ -447,12 +454,14 @@ mod tests {
     fn coincident_bodies_are_found() {
         let mut bodies: Bodies = (0..50).map(body).collect();
         let any = |_: &Body| true;
-        assert_eq!(bodies.coincident(any), None);
+        assert_eq!(bodies.coincident(0.0, any), None);
         (bodies.x[7], bodies.y[7], bodies.z[7]) = (-0.0, 0.0, 0.0);
-        assert_eq!(bodies.coincident(any), Some([0, 7]));
-        assert_eq!(bodies.coincident(|body| body.id != 10), None);
+        assert_eq!(bodies.coincident(0.0, any), Some([0, 7]));
+        assert_eq!(bodies.coincident(0.0, |body| body.id != 10), None);
         bodies.x[7] = 1e-300;
-        assert_eq!(bodies.coincident(any), None);
+        assert_eq!(bodies.coincident(0.0, any), None);
+        assert_eq!(bodies.coincident(1e-301, any), None);
+        assert_eq!(bodies.coincident(1e-100, any), Some([0, 7]));
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Frame {
         }
     }
 
+    /// Distance, in the units of the run, below which bodies without softening do not attract each other: its square is
+    /// too small a number of f64.
+    pub fn least_distance(&self) -> f64 {
+        self.length * power_of_two(-LARGEST_EXPONENT)
+    }
+
     /// The largest finite coordinate of the bodies from the centre, in the units of the run.
     pub fn extent(&self, bodies: &Bodies) -> f64 {
         extent(bodies, self.centre)

@@ -1,6 +1,7 @@
 //! Softening, time step, integrator and accuracy for those who do not choose their own.
 
 mod block_steps;
+mod close;
 mod rounding;
 mod softening;
 mod step;
@@ -8,6 +9,7 @@ mod step;
 mod tests;
 
 pub use block_steps::{BlockSettings, neighbours_pay};
+pub use close::{fall_into_fields, orbits_are_close, turn_each_other};
 pub use rounding::error_in_single;
 pub use softening::{choose_softening, softening};
 pub use step::{are_on_orbits, choose_step, dynamical_time, longest_step};

@@ -307,10 +307,11 @@ class Simulation(Named):
         if on_collision is not None and largest == 0:
             yield f"`radii` are all 0, so that no bodies meet, and `on_collision={on_collision!r}` has no effect before `set` or `add`"
         if self.softening == 0 and (same := _in_one_place(bodies, self._settings["systems"])) is not None:
-            count, first, second = same
+            count, first, second, is_exact = same
+            where = "in one place" if is_exact else "so near each other that the square of their distance is 0"
             others = f", and so are {count - 1} others" if count > 1 else ""
             yield (
-                f"the bodies with the ids {first} and {second} are in one place{others}: without softening they do not attract "
+                f"the bodies with the ids {first} and {second} are {where}{others}: without softening they do not attract "
                 "each other. Leave one of them out, or give a `softening`"
             )
 
@@ -1194,9 +1195,18 @@ def _says_stop(returned: object) -> bool:
     )
 
 
-def _in_one_place(bodies: Bodies, systems: int) -> tuple[int, int, int] | None:
-    """Number of bodies in the place of another one that has mass, in the same system, and ids of the first two."""
-    pos, m = np.asarray(bodies.pos), np.asarray(bodies.m)
+def _in_one_place(bodies: Bodies, systems: int) -> tuple[int, int, int, bool] | None:
+    """Number of bodies in the place of another one that has mass, in the same system, and ids of the first two.
+
+    Places so near each other that the square of their distance is 0 count as one; the last says whether they are one.
+    """
+    given, m = np.asarray(bodies.pos), np.asarray(bodies.m)
+    # The library's least distance: 2⁻³⁴⁰ of the size, and of 2⁻³⁴⁰ for smaller sizes.
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(given - np.median(given, axis=0)).max()) if len(given) else 0.0
+        exponent = min(max(math.frexp(size)[1], -340), 340) if math.isfinite(size) else 340
+        rounded = np.round(given * math.ldexp(1.0, 340 - exponent)) * math.ldexp(1.0, exponent - 340)
+        pos = np.where(np.abs(given) < math.ldexp(1.0, exponent - 340 + 53), rounded, given)
     system = np.repeat(np.arange(systems), len(m) // systems)
     order = np.lexsort((-m, *pos.T, system))  # the heaviest in each place is the first
     at = np.column_stack([system, pos])[order]
@@ -1204,7 +1214,8 @@ def _in_one_place(bodies: Bodies, systems: int) -> tuple[int, int, int] | None:
     heavy = same[m[order[same]] > 0]
     if not len(heavy):
         return None
-    return len(heavy), int(bodies.id[order[heavy[0]]]), int(bodies.id[order[heavy[0] + 1]])
+    first, second = order[heavy[0]], order[heavy[0] + 1]
+    return len(heavy), int(bodies.id[first]), int(bodies.id[second]), bool((given[first] == given[second]).all())
 
 
 def _radii(radii: Any, bodies: Bodies) -> list[float]:

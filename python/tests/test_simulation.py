@@ -1104,6 +1104,12 @@ def test_bodies_in_one_place_are_told() -> None:
     assert not simulate(ap.Bodies([1, 0, 0], places))
     (text,) = simulate(ap.Bodies([1, 0, 1e-9], places))
     assert "ids 2 and 1 are" in text
+    # The square of a distance may be 0 where the distance is not.
+    for mass, distance, size in ((1e300, 1e-300, 1e-300), (1.0, 1e-200, 1.0), (1.0, 1e-100, 1e10)):
+        near = [[0.0, 0, 0], [distance, 0, 0], [size, size, size]]
+        (text,) = simulate(ap.Bodies([mass, mass, 0], near))
+        assert "ids 0 and 1 are so near each other that the square of their distance is 0" in text, text
+    assert not simulate(ap.Bodies([1.0, 1.0], [[0.0, 0, 0], [1e-90, 0, 0]]))
     # Systems do not attract each other.
     one = ap.plummer(30, seed=1)
     assert not told(lambda: ap.batch([one, one], softening=0, dt=0.1, device="cpu"))

@@ -141,6 +141,19 @@ impl External {
         Ok(())
     }
 
+    /// Centres of fields by formulas, if what bodies feel depends on their positions alone; else none.
+    pub(crate) fn resting_centres(&self) -> Vec<[f64; 3]> {
+        let mut fields = self.fields.iter();
+        if self.changes_with_time()
+            || !fields.all(|field| field.is_formula() && !field.needs_velocity())
+        {
+            return vec![];
+        }
+        let centre = |record| kernels::centre::<1>(&*self.numbers, record, self.time);
+        let centres = self.records().map(centre);
+        centres.map(|centre| centre.map(|axis| axis.0[0])).collect()
+    }
+
     /// Indices of the records of formulas.
     fn records(&self) -> impl Iterator<Item = u32> + use<> {
         (0..self.formulas).map(|index| HEADER + index * RECORD)

@@ -98,6 +98,15 @@ pub enum BuildError {
         /// Time at the end.
         end: f64,
     },
+    /// An end that is the beginning.
+    #[error(
+        "bodies are at time {time} already, so {} leaves nothing to do: give another time",
+        Setting::Until.with(.time)
+    )]
+    NothingToDo {
+        /// Time at the beginning, and at the end.
+        time: f64,
+    },
     /// Pairs and multiples that cannot be followed apart.
     #[error("{} needs {}", Setting::Groups.quoted(), .0)]
     Groups(#[from] GroupsFault),

@@ -5,21 +5,21 @@ use super::{BuildError, End, RunSpec};
 use crate::binaries::Census;
 use crate::bodies::Bodies;
 use crate::encounters::Encounters;
-use crate::fields::ExternalField;
+use crate::fields::{External, ExternalField};
 use crate::force::groups::pairs_at_start;
 use crate::groups::heavy_above;
 use crate::integrator::TimeSteps;
 use crate::physics::{ForceLaw, Physics};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
-use crate::suggest::{self, FEW};
+use crate::suggest::{self, Advice, FEW};
 use crate::variants::preferred::ForceAccuracy;
 use crate::variants::{CpuPath, Method};
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Number of bodies from which on groups are followed without being asked for.
-const CLUSTER: usize = 16;
+pub(super) const CLUSTER: usize = 16;
 
 /// Reason why pairs and multiples cannot be followed apart, as the rest of "groups need ...".
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -75,6 +75,29 @@ pub(super) struct Pairs {
     pub(super) allow_neighbours: bool,
     /// Kind of bodies that are not softened, which decides on the steps of few.
     pub(super) kind: Kind,
+    /// Reason for steps of single bodies where no pairs are followed apart.
+    pub(super) close: Option<Close>,
+}
+
+/// Reason why some bodies need shorter steps than others, which no steps of one length follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Close {
+    /// Bodies on orbits about one that has most of the mass come near each other.
+    Orbits,
+    /// The softening that was given lets bodies come so near each other that it hardly matters.
+    Softening,
+    /// Bodies fall far into a field.
+    Fields,
+}
+
+impl Close {
+    fn why(self) -> &'static str {
+        match self {
+            Self::Orbits => "bodies on orbits come near each other",
+            Self::Softening => "bodies pass each other nearer than softening keeps them apart",
+            Self::Fields => "bodies fall far into a field",
+        }
+    }
 }
 
 /// Kinds of bodies that are not softened.
@@ -147,6 +170,37 @@ impl RunSpec {
             suit,
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind: self.kind(bodies, physics),
+            close: self.close(bodies, physics),
+        }
+    }
+
+    /// Reason for steps of single bodies, if there is one and nobody asks for others.
+    fn close(&self, bodies: &Bodies, physics: &Physics) -> Option<Close> {
+        let attract = matches!(physics.law, ForceLaw::Gravity) && physics.g > 0.0;
+        let needs_velocity = self.fields.iter().any(ExternalField::needs_velocity);
+        let is_open = self.leaves_steps_open() && !self.has_scheme;
+        if !attract || needs_velocity || !is_open || self.systems != 1 || bodies.len() < 2 {
+            return None;
+        }
+        let n = bodies.len();
+        let is_planetary = !matches!(self.advice(), Advice::MANY | Advice::INDIVIDUALS);
+        let (softened, heaviest) = (
+            physics.softening > 0.0,
+            bodies.mass.iter().copied().fold(0.0, f64::max),
+        );
+        let are_about_one = heaviest > 0.5 * bodies.total_mass();
+        if !self.fields.is_empty() {
+            let external = External::of_bodies(&self.fields, bodies, physics).ok()?;
+            return suggest::fall_into_fields(bodies, &external, self.span())
+                .then_some(Close::Fields);
+        }
+        let orbits = || !softened && are_about_one && suggest::orbits_are_close(bodies, physics);
+        match () {
+            () if n > 2 && !is_planetary && orbits() => Some(Close::Orbits),
+            () if softened && n >= CLUSTER && suggest::turn_each_other(bodies, physics) => {
+                Some(Close::Softening)
+            }
+            () => None,
         }
     }
 
@@ -205,8 +259,16 @@ impl RunSpec {
         if self.stepping.is_some() {
             return;
         }
-        let blocks = pairs.suit && (pairs.hard > 0 || pairs.has_heavy || pairs.are_stars);
-        if blocks {
+        let of_pairs = pairs.suit && (pairs.hard > 0 || pairs.has_heavy || pairs.are_stars);
+        if let (false, Some(close)) = (of_pairs, pairs.close) {
+            choices.push(Choice {
+                setting: Setting::BlockSteps,
+                value: "on".to_owned(),
+                why: close.why().to_owned(),
+            });
+        }
+        let blocks = of_pairs || pairs.close.is_some();
+        if of_pairs {
             choices.push(Choice {
                 setting: Setting::BlockSteps,
                 value: "on".to_owned(),

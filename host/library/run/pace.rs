@@ -43,10 +43,19 @@ impl RunSpec {
         match self.end {
             End::Open | End::Steps(_) => Ok(()),
             End::Time(end) if end > self.start => Ok(()),
+            End::Time(time) if time == self.start => Err(BuildError::NothingToDo { time }),
             End::Time(end) => Err(BuildError::Backwards {
                 start: self.start,
                 end,
             }),
+        }
+    }
+
+    /// Time from the beginning of the run to its end; infinite where it is not known.
+    pub fn span(&self) -> f64 {
+        match self.end {
+            End::Time(end) => (end - self.start).abs(),
+            End::Open | End::Steps(_) => f64::INFINITY,
         }
     }
 

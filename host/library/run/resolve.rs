@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::groups::{Kind, Pairs};
+use super::groups::{CLUSTER, Close, Kind, Pairs};
 use super::{BuildError, End, RunSpec};
 use crate::bodies::Bodies;
 use crate::encounters::Encounters;
@@ -381,13 +381,27 @@ impl RunSpec {
             return;
         }
         if self.stepping == Some(TimeSteps::Blocks) {
-            let given = BlockSettings {
+            let asked = BlockSettings {
                 integrator: self.integrator,
                 eta: self.eta,
                 neighbours: self.neighbours,
             };
             let allowed =
                 self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
+            // Fourth order follows a fall into a field, and few bodies, better.
+            let is_hard = match pairs.close {
+                Some(Close::Fields) => true,
+                Some(Close::Orbits | Close::Softening) => bodies < CLUSTER,
+                None => false,
+            };
+            let given = match is_hard {
+                true => BlockSettings {
+                    integrator: asked.integrator.or(Some(Integrator::Hermite4)),
+                    eta: asked.eta.or(Some(suggest::ETA_OF_FEW)),
+                    ..asked
+                },
+                false => asked,
+            };
             let (settings, why) = match pairs.suit {
                 true => (
                     given.with_groups(bodies, pairs.count > 0, pairs.allow_neighbours),
@@ -398,13 +412,13 @@ impl RunSpec {
                     "as suits block time steps of so many bodies",
                 ),
             };
-            if let (None, Some(integrator)) = (given.integrator, settings.integrator) {
+            if let (None, Some(integrator)) = (asked.integrator, settings.integrator) {
                 chose(Setting::Integrator, integrator.name().to_owned(), why);
             }
-            if let (None, Some(eta)) = (given.eta, settings.eta) {
+            if let (None, Some(eta)) = (asked.eta, settings.eta) {
                 chose(Setting::Eta, eta.to_string(), why);
             }
-            if let (None, Some(neighbours)) = (given.neighbours, settings.neighbours) {
+            if let (None, Some(neighbours)) = (asked.neighbours, settings.neighbours) {
                 chose(Setting::Neighbours, neighbours.to_string(), why);
             }
             self.integrator = settings.integrator;

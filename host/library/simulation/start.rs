@@ -11,9 +11,10 @@ use crate::integrator::Pace;
 use crate::machine::Machine;
 use crate::physics::Physics;
 use crate::run::{BuildError, Choice, End, Run};
-use crate::selection::fits;
+use crate::selection::{Place, fits};
 use crate::settings::Setting;
 use crate::suggest;
+use crate::test_particles::Kinds;
 use crate::variants::Variant;
 
 /// A run whose bodies lie on their device, before its first step.
@@ -43,6 +44,40 @@ impl Run {
             backend,
             has_forces: false,
         })
+    }
+
+    /// Steps of a leapfrog in a step, if its length was chosen by the bodies at the start and stays.
+    pub fn leapfrogs_of_chosen_step(&self) -> Option<f64> {
+        let is_chosen = self.choice(Setting::Dt).is_some() && self.spec.eta.is_none();
+        is_chosen.then(|| self.advice.leapfrogs_a_step(self.integrator))
+    }
+
+    /// Seconds that forces on these bodies will take on a CPU, as forces on the first of them tell. None for few bodies,
+    /// and on other devices.
+    pub fn expected_seconds_of_forces(&self, bodies: &Bodies) -> Option<f64> {
+        /// Bodies of which the forces take less than a second.
+        const FEW: usize = 50_000;
+        /// Bodies that are timed.
+        const TIMED: usize = 8_192;
+        if bodies.len() < FEW || self.selection.place != Place::Cpu || self.spec.systems != 1 {
+            return None;
+        }
+        let part = bodies.part(0..TIMED);
+        let [massive, of_part] =
+            [bodies, &part].map(|bodies| Kinds::of(bodies, &self.physics).massive as f64);
+        let backend = self.machine().backend(&self.variant, &part, self.physics);
+        let mut backend = backend.ok()?;
+        backend.set_time(self.spec.start);
+        let mut seconds = f64::INFINITY;
+        // The first is slow.
+        for _ in 0..2 {
+            let began = Instant::now();
+            self.integrator.prepare(&mut *backend).ok()?;
+            backend.synchronize().ok()?;
+            seconds = seconds.min(began.elapsed().as_secs_f64());
+        }
+        let more = bodies.len() as f64 / TIMED as f64 * (massive / of_part);
+        Some(seconds * more).filter(|seconds| seconds.is_finite())
     }
 
     /// Opens the device, and begins with these bodies.
@@ -177,8 +212,14 @@ impl OpenedRun {
                 return Ok(suggest::longest_step(&bodies, &accelerations, external));
             }
             let times = run.advice.leapfrogs_a_step(run.integrator);
-            let chosen =
-                suggest::choose_step(&bodies, &run.physics, &accelerations, external, times);
+            let span = run.spec.span();
+            let chosen = suggest::choose_step(
+                &bodies,
+                &run.physics,
+                &accelerations,
+                external,
+                (times, span),
+            );
             why = Some(chosen.why);
             Ok(chosen.value)
         })?;

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::close::time_in_falls;
 use super::{Chosen, FEW, distance, median};
 use crate::bodies::{Bodies, Body};
 use crate::fields::External;
@@ -20,7 +21,7 @@ const COLD: f64 = 0.5;
 const INWARD: f64 = 0.5;
 
 /// Share of the mass from which on one body of many decides on the step.
-const HEAVY_SHARE: f64 = 0.01;
+pub(super) const HEAVY_SHARE: f64 = 0.01;
 
 /// The dynamical time of a system: the median over its bodies of `√(r / a)`, r being the distance from
 /// the centre of mass, or of the time in which external fields turn it by a radian, if that is shorter. 0 where
@@ -49,16 +50,19 @@ pub fn dynamical_time(
 /// Time in which external fields turn each body by a radian: 1/Ω of a circular orbit about a point mass,
 /// which has a tidal tensor of the norm √6 Ω². Infinite without fields, and if the tensor of a user's
 /// field is not known.
-fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> Vec<f64> {
+pub(super) fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> Vec<f64> {
     let Some(external) = external.filter(|external| !external.is_none()) else {
         return vec![f64::INFINITY; bodies.len()];
     };
-    let time = |i: usize| {
-        let tides = external.tides(bodies.body(i).position);
-        let square: f64 = tides.as_flattened().iter().map(|t| t * t).sum();
-        (6.0 / square).sqrt().sqrt()
-    };
+    let time = |i: usize| turn_in_fields(external, bodies.body(i).position);
     (0..bodies.len()).into_par_iter().map(time).collect()
+}
+
+/// Time in which external fields turn a body at this position by a radian.
+pub(super) fn turn_in_fields(external: &External, position: [f64; 3]) -> f64 {
+    let tides = external.tides(position);
+    let square: f64 = tides.as_flattened().iter().map(|t| t * t).sum();
+    (6.0 / square).sqrt().sqrt()
 }
 
 /// The longest of steps that follow the motion: an eighth of the [dynamical time](dynamical_time), because
@@ -72,18 +76,21 @@ pub fn longest_step(
 }
 
 /// A time step of a fixed-step integrator, from the state and the accelerations at the start, and
-/// why this one. An integrator of higher order than leapfrog can take several `times` as much.
+/// why this one. An integrator of higher order than leapfrog can take several `times` as much. The run takes a time of
+/// this `span`, or an infinite one.
 ///
 /// With softening, `√(2 η ε / a)` for the largest acceleration and η = 0.025, the criterion of
 /// Springel (2005, MNRAS 364, 1105, eq. 34). That is the state at the start, and bodies will come closer. So there are
-/// two more limits. Bodies of the total mass M fall together if `2K/|W|` is below 0.5, or if more than half of their motion is
+/// three more limits. A twelfth of the time in which a body at the median distance would turn by a radian,
+/// softened. Bodies of the total mass M fall together if `2K/|W|` is below 0.5, or if more than half of their motion is
 /// inward: a sixth of `√(ε³ / (G M))`.
 /// Pairs pass each other: a tenth of `√(d³ / (G (m₁ + m₂)))`, d² being the sum of the squares of ε and of their
 /// pericentre. These pairs are any two of fewer than 100 bodies. Of more, a body that has a hundredth of the mass
 /// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
-/// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian,
-/// wherever their centres are. 0 where nothing is accelerated.
+/// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian, where it is
+/// and on its way to the pericentre about their centres, but not below 1/500 of what it would be otherwise. 0
+/// where nothing is accelerated.
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without
 /// softening the step is also at most a hundredth of the time in which a pair would turn by a radian
@@ -95,17 +102,40 @@ pub fn choose_step(
     physics: &Physics,
     accelerations: &[[f64; 3]],
     external: Option<&External>,
-    times: f64,
+    (times, span): (f64, f64),
 ) -> Chosen {
     let of_bodies = step_of_bodies(bodies, physics, accelerations, times);
     let share = 0.01 * times;
-    let of_fields = share * shortest(times_in_fields(bodies, external).into_iter());
-    match of_fields > 0.0 && (of_fields < of_bodies.value || of_bodies.value == 0.0) {
-        true => Chosen::new(
-            of_fields,
-            format!("{share} of the shortest time in which fields turn a body by a radian"),
-        ),
+    let shorter = |of_fields: &Chosen, other: &Chosen| {
+        of_fields.value > 0.0 && (of_fields.value < other.value || other.value == 0.0)
+    };
+    let now = Chosen::new(
+        share * shortest(times_in_fields(bodies, external).into_iter()),
+        format!("{share} of the shortest time in which fields turn a body by a radian"),
+    );
+    let plain = match shorter(&now, &of_bodies) {
+        true => now,
         false => of_bodies,
+    };
+    let Some(external) = external.filter(|external| !external.is_none()) else {
+        return plain;
+    };
+    let falling = share * time_in_falls(bodies, external, span);
+    let least = LEAST_SHARE * plain.value;
+    let why = match falling < least {
+        true => format!(
+            "bodies fall into a field, deeper than fixed steps follow: {} {} would",
+            Setting::Integrator.with("hermite4"),
+            Setting::Eta.with(0.01)
+        ),
+        false => format!(
+            "{share} of the shortest time in which fields turn a body by a radian, at pericentre"
+        ),
+    };
+    let later = Chosen::new(falling.max(least), why);
+    match later.value.is_finite() && shorter(&later, &plain) {
+        true => later,
+        false => plain,
     }
 }
 
@@ -126,6 +156,7 @@ fn step_of_bodies(
         let why = "√(0.05 ε / a) of the largest acceleration at the start";
         let now = Chosen::new(shortest(each), why);
         let later = [
+            whole(bodies, physics, times),
             collapse(bodies, physics, accelerations, times),
             softened_passage(bodies, physics, times),
         ];
@@ -173,6 +204,26 @@ fn step_of_bodies(
             format!("{share} of the shortest √(r/a) of bodies at the start"),
         ),
     }
+}
+
+/// The step for the motion in the system as a whole, which a large softening makes slow, and its steps long.
+fn whole(bodies: &Bodies, physics: &Physics, times: f64) -> Option<Chosen> {
+    if !matches!(physics.law, ForceLaw::Gravity) || bodies.len() < FEW {
+        return None; // of few bodies, pairs decide
+    }
+    let centre = bodies.centre_of_mass()?;
+    let massive = bodies.iter().filter(|body| body.mass > 0.0);
+    let radius = median(
+        massive
+            .map(|body| distance(body.position, centre))
+            .collect(),
+    );
+    let length = radius.hypot(physics.softening);
+    let mass = physics.g.abs() * bodies.total_mass();
+    let time = (length / mass).sqrt() * length;
+    let why = "a twelfth of √(d³/GM), d being the median distance from the centre, softened";
+    time.is_finite()
+        .then(|| Chosen::new(times * time / 12.0, why))
 }
 
 /// The step for bodies so cold, or so fast inward, that they fall together, until softening stops them. In a sphere as large as ε they
@@ -336,19 +387,19 @@ fn of_pair(
 }
 
 /// Two bodies, as if they were alone and not softened.
-struct Orbit {
+pub(super) struct Orbit {
     /// Distance at the start.
     radius: f64,
     /// `G (m₁ + m₂)`.
-    mu: f64,
+    pub(super) mu: f64,
     /// Energy per reduced mass.
-    energy: f64,
+    pub(super) energy: f64,
     /// Angular momentum per reduced mass.
     spin: f64,
 }
 
 impl Orbit {
-    fn of(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Self {
+    pub(super) fn of(bodies: &Bodies, physics: &Physics, [i, j]: [usize; 2]) -> Self {
         let (a, b) = (bodies.body(i), bodies.body(j));
         let mu = physics.coupling() * (physics.weight(a.mass) + physics.weight(b.mass));
         let (r, v) = (
@@ -364,7 +415,7 @@ impl Orbit {
         }
     }
 
-    fn eccentricity(&self) -> f64 {
+    pub(super) fn eccentricity(&self) -> f64 {
         let of_spin = self.spin / self.mu;
         (1.0 + 2.0 * self.energy * of_spin * of_spin)
             .max(0.0)
@@ -376,7 +427,7 @@ impl Orbit {
     }
 }
 
-fn heaviest(bodies: &Bodies) -> Option<usize> {
+pub(super) fn heaviest(bodies: &Bodies) -> Option<usize> {
     let heavier = |a, b| match bodies.mass[b] > bodies.mass[a] {
         true => b,
         false => a,

@@ -106,7 +106,7 @@ impl<'a> Local<'a> {
             let place = |i| local.position::<R>(i).map(R::to_f64);
             let places: Vec<[f64; 3]> = (0..bodies.len()).map(place).collect();
             let rounded = Bodies::at_rest(&places, &bodies.mass);
-            if let Some([one, other]) = rounded.coincident(|_| true) {
+            if let Some([one, other]) = rounded.coincident(0.0, |_| true) {
                 return Err(Coincident(one, other));
             }
         }

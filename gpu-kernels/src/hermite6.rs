@@ -98,9 +98,48 @@ impl Beginning<f64> {
             fifth,
         }
     }
+
+    /// The most that rounding makes of the third, fourth and fifth of the [derivatives](Self::derivatives), if forces and
+    /// their derivatives are rounded by `unit` of themselves.
+    pub fn rounding(&self, dt: f64, [a1, j1, s1]: [[f64; 3]; 3], unit: f64) -> [f64; 3] {
+        let half = 0.5 * dt;
+        let inverse = 1.0 / half;
+        let cube = inverse * inverse * inverse;
+        // Of two of each, in units of half a step.
+        let of_both = |one, other| unit * (norm(one) + norm(other));
+        let a = of_both(self.a, a1);
+        let j = of_both(self.j, j1) * half;
+        let s = of_both(self.s, s1) * (half * half);
+        let fifth = 7.5 * cube * inverse * inverse * (3.0 * (a + j) + s);
+        let fourth = 1.5 * cube * inverse * (s + j);
+        let third = 0.75 * cube * (5.0 * (j + a) + s);
+        [
+            third + half * (fourth + 0.5 * half * fifth),
+            fourth + half * fifth,
+            fifth,
+        ]
+    }
 }
 
 impl Derivatives<f64> {
+    /// These derivatives, each shorter by what [rounding](Beginning::rounding) may have made of it.
+    #[must_use]
+    pub fn beyond(self, [third, fourth, fifth]: [f64; 3]) -> Self {
+        let beyond = |v: [f64; 3], rounding: f64| {
+            let length = norm(v);
+            if length > rounding {
+                each(|k| v[k] * (1.0 - rounding / length))
+            } else {
+                [0.0; 3]
+            }
+        };
+        Self {
+            third: beyond(self.third, third),
+            fourth: beyond(self.fourth, fourth),
+            fifth: beyond(self.fifth, fifth),
+        }
+    }
+
     /// `√η (A₁/A₄)^⅓` with `A_k² = |a⁽ᵏ⁻¹⁾||a⁽ᵏ⁺¹⁾| + |a⁽ᵏ⁾|²` at the end of a step, from acceleration,
     /// jerk and snap there: the criterion of Aarseth (1985) as Nitadori & Makino (2008) generalise it,
     /// with [η](crate::hermite::Beginning::next_step) as at fourth order. Infinite for a body that
@@ -338,5 +377,44 @@ mod tests {
         let one = [1.0, 0.0, 0.0];
         assert!((first_step(0.25, [one, zero, one]) - 0.025).abs() < 1e-15);
         assert!((first_step(0.25, [one, one, zero]) - 0.005).abs() < 1e-15);
+    }
+
+    /// Higher derivatives of a motion that has none are rounding: never more than the bound, and sometimes a good part
+    /// of it.
+    #[test]
+    fn rounding_is_known() {
+        let (unit, dt) = (1e-7, 0.01);
+        let mut seed = 1_u64;
+        let mut rounded = |x: f64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let between = (seed >> 11) as f64 / (1_u64 << 53) as f64;
+            x * (1.0 + unit * (2.0 * between - 1.0))
+        };
+        let mut largest = [0.0_f64; 3];
+        for _ in 0..1000 {
+            // a = 1 − 2 t + 300 t²/2 along one axis.
+            let mut at = |t: f64| {
+                [1.0 - 2.0 * t + 150.0 * t * t, 300.0 * t - 2.0, 300.0]
+                    .map(|x| [rounded(x), 0.0, 0.0])
+            };
+            let ([a, j, s], end) = (at(0.0), at(dt));
+            let begun = Beginning {
+                x: [0.0; 3],
+                v: [0.0; 3],
+                a,
+                j,
+                s,
+                c: [0.0; 3],
+            };
+            let rounding = begun.rounding(dt, end, unit);
+            let found = begun.derivatives(dt, end);
+            for (k, found) in [found.third, found.fourth, found.fifth].iter().enumerate() {
+                assert!(norm(*found) <= rounding[k], "{k}: {found:?}");
+                largest[k] = largest[k].max(norm(*found) / rounding[k]);
+            }
+            let beyond = found.beyond(rounding);
+            assert_eq!(beyond.next_step(0.3, end), f64::INFINITY);
+        }
+        assert!(largest.iter().all(|&part| part > 0.4), "{largest:?}");
     }
 }

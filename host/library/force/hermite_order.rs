@@ -32,17 +32,26 @@ impl Order {
         }
     }
 
-    /// See [`Scheme::ended`].
+    /// See [`Scheme::ended`]. Sixth order does not take for change what rounding makes of forces, which are rounded by
+    /// `unit` of themselves.
     pub(super) fn ended(
         self,
         begun: &Beginning,
         dt: f64,
-        eta: f64,
+        (eta, unit): (f64, f64),
         of_prediction: [[f64; 3]; 3],
     ) -> Ended {
         match self {
             Self::Fourth => Fourth::ended(begun, dt, eta, of_prediction),
-            Self::Sixth => Sixth::ended(begun, dt, eta, of_prediction),
+            Self::Sixth if unit == 0.0 => Sixth::ended(begun, dt, eta, of_prediction),
+            Self::Sixth => {
+                let rounding = begun.rounding(dt, of_prediction, unit);
+                let derivatives = begun.derivatives(dt, of_prediction).beyond(rounding);
+                Ended {
+                    allowed: derivatives.next_step(eta, of_prediction),
+                    ..Sixth::ended(begun, dt, eta, of_prediction)
+                }
+            }
         }
     }
 }

@@ -64,6 +64,11 @@ pub(super) trait InMemory: Send {
 
     fn state_mut(&mut self) -> &mut HostState;
 
+    /// The part of a force in block steps that rounding may change, where it is more than f64 rounds; 0 otherwise.
+    fn rounding(&self) -> f64 {
+        0.0
+    }
+
     /// Indices of the bodies that exert forces, if not all do.
     fn sources(&self) -> Option<&[usize]> {
         None

@@ -26,7 +26,7 @@ pub(super) mod tests;
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
-use gpu_kernels::schedule::block_steps::SPAN;
+use gpu_kernels::schedule::block_steps::{Ended, SPAN};
 use rayon::prelude::*;
 
 use self::corrections::Correction;
@@ -51,9 +51,8 @@ const FIRST: f64 = 0.02;
 /// The most by which a pair may change its distance in a first step.
 const FIRST_GUARD: f64 = 0.1;
 
-/// The part of η that a heavy single body takes. Two heavy bodies that are bound, but not a group yet, hold much of
-/// the energy of their cluster. With the accuracy of the others this energy drifts.
-const HEAVY_ETA: f64 = 0.1;
+/// Slots of a block from which on several threads end their steps: to wake them takes as long as some steps.
+const SEVERAL: usize = 128;
 
 /// A span of block time steps on its way.
 struct Course<'a> {
@@ -77,6 +76,8 @@ struct Course<'a> {
     heaviest: f64,
     /// Mass times G above which a body is heavy.
     heavy: f64,
+    /// [`InMemory::rounding`]
+    rounding: f64,
     /// Ticks at which the steps of slots began.
     begun: Vec<u64>,
     ends: Ends,
@@ -139,7 +140,7 @@ impl<'a> Course<'a> {
         state.begin();
         let start = state.external.time();
         let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
-        let instructions = backend.instructions();
+        let (instructions, rounding) = (backend.instructions(), backend.rounding());
         let mut course = Self {
             backend,
             groups,
@@ -154,6 +155,7 @@ impl<'a> Course<'a> {
             live: vec![],
             heaviest: 0.0,
             heavy,
+            rounding,
             begun: vec![0; n],
             ends: Ends::never(n),
             levels: vec![0; n],
@@ -286,22 +288,29 @@ impl<'a> Course<'a> {
     /// Ends the steps of slots.
     fn take_steps(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let forces = self.forces(slots)?;
-        for (&i, force) in slots.iter().zip(&forces) {
-            self.take_step(i, force)?;
+        let (view, eta) = (self.view(), self.eta);
+        let end = |(&i, force): (&usize, &Forces)| view.ended(i, view.finer(i) * eta, force);
+        let ended: Vec<Ended> = match slots.len() < SEVERAL {
+            true => slots.iter().zip(&forces).map(end).collect(),
+            false => {
+                let all = slots.par_iter().zip(&forces);
+                all.with_min_len(SEVERAL / 4).map(end).collect()
+            }
+        };
+        for ((&i, force), ended) in slots.iter().zip(&forces).zip(ended) {
+            self.take_step(i, force, ended)?;
         }
+        self.note_steps(slots);
         Ok(())
     }
 
     /// Ends the step of a slot, with the force where it was predicted.
-    fn take_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
+    fn take_step(&mut self, i: usize, force: &Forces, ended: Ended) -> Result<(), ForceError> {
         let (time, dt) = (self.time(self.now), self.time(self.now - self.begun[i]));
         self.counts.steps += 1;
         self.counts.shortest = self.counts.shortest.min(dt);
         self.changed.push(i);
-        let is_heavy = self.gm[i] > self.heavy && self.groups.in_slot(i).is_none();
-        let finer = if is_heavy { HEAVY_ETA } else { 1.0 };
-        let beginning = &self.backend.state().beginnings[i];
-        let ended = (self.order).ended(beginning, dt, finer * self.eta, force.derivatives);
+        let finer = self.view().finer(i);
         let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
         let allowed = allowed.min(self.corrections[i].longest);
         let corrections = self.next_regular(i, (finer, allowed))?;
@@ -339,17 +348,22 @@ impl<'a> Course<'a> {
         let wanted = level(state.own_steps[i], self.span, i)?;
         let wanted = self.within_regular(i, wanted);
         self.levels[i] = next_level(self.levels[i], wanted, self.now);
-        self.align(i);
+        self.set_end(i);
         Ok(())
     }
 
     /// Lets the step of a slot that begins now end where steps of its length do.
     fn align(&mut self, i: usize) {
+        self.set_end(i);
+        self.note_steps(&[i]);
+    }
+
+    /// Sets the end of the step that begins now, which is yet to be [noted](Self::note_steps).
+    fn set_end(&mut self, i: usize) {
         if self.now < SPAN {
             self.levels[i] = self.levels[i].max(coarsest_from(self.now));
         }
         self.ends.set(i, self.now + (SPAN >> self.levels[i]));
-        self.note_step(i);
     }
 
     /// Begins the first step of a slot whose content is new, with this force.

@@ -185,7 +185,7 @@ impl Course<'_> {
         for (&slot, force) in slots.iter().zip(&forces) {
             self.changed.push(slot);
             self.backend.state_mut().begin_with(slot, force.derivatives);
-            self.note_step(slot);
+            self.note_steps(&[slot]);
             let longest = self.corrections[slot].longest;
             self.shorten(slot, longest)?;
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::Course;
 use super::slots::{Pull, View};
 use crate::groups::Vector;
@@ -18,6 +20,9 @@ const CLASSES: usize = 4;
 
 /// Factor in mass from class to class.
 const FACTOR: f64 = 8.0;
+
+/// Slots that one thread looks at sooner than others are woken.
+const SLOTS_OF_A_TASK: usize = 256;
 
 /// Live slots where they were.
 pub(super) struct Places {
@@ -94,17 +99,19 @@ impl Course<'_> {
 
     fn find_places(&self) -> Places {
         let slots = self.gm.len();
+        let (view, ends) = (self.view(), &self.ends);
+        let place = |&slot: &usize| (view.phase(slot)[0], view.path(slot, ends));
+        let of_live = self.live.par_iter().with_min_len(SLOTS_OF_A_TASK);
+        let of_live: Vec<(Vector, f64)> = of_live.map(place).collect();
         let (mut points, mut moved) = (vec![[0.0; 3]; slots], vec![0.0; slots]);
         let mut classes = vec![vec![]; CLASSES];
-        for &slot in &self.live {
-            [points[slot], _] = self.phase(slot);
-            moved[slot] = self.path(slot);
+        for (&slot, place) in self.live.iter().zip(of_live) {
+            (points[slot], moved[slot]) = place;
             // Without mass, the last.
             let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
             classes[class.min(CLASSES - 1)].push(slot);
         }
         let points: Arc<[Vector]> = points.into();
-        let view = self.view();
         let none = Pull { gm: 0.0, root: 0.0 };
         let heavier = |one: Pull, other: Pull| if other.gm > one.gm { other } else { one };
         let class = |slots: Vec<usize>| Class {
@@ -125,30 +132,28 @@ impl Course<'_> {
         }
     }
 
-    /// The most by which a slot moves from now to the end of its step.
-    fn path(&self, slot: usize) -> f64 {
-        let length = |v: Vector| dot(v, v).sqrt();
-        let begun = &self.backend.state().beginnings[slot];
-        let left = (self.ends.of(slot)).map_or(0.0, |end| self.time(end - self.now));
-        // From the beginning of the step, which is at least as long.
-        let step = left + self.time(self.now - self.begun[slot]);
-        let higher = length(begun.s) + length(begun.c) * step / 4.0;
-        let bend = length(begun.a) + length(begun.j) * step / 2.0 + higher * step * step / 6.0;
-        left * (length(begun.v) + bend * step)
-    }
-
-    /// Notes that the step of a slot begins now.
-    pub(super) fn note_step(&mut self, slot: usize) {
-        if self.places.is_none() {
+    /// Notes that the steps of slots begin now.
+    pub(super) fn note_steps(&mut self, slots: &[usize]) {
+        let Some(mut places) = self.places.take() else {
             return;
-        }
-        let path = self.path(slot);
-        if let Some(places) = &mut self.places {
-            let here = self.backend.state().beginnings[slot].x;
-            let d = difference(here, places.points[slot]);
-            let moved = dot(d, d).sqrt() + path;
+        };
+        let (view, ends) = (self.view(), &self.ends);
+        let moved = |&slot: &usize| {
+            let d = difference(view.state.beginnings[slot].x, places.points[slot]);
+            dot(d, d).sqrt() + view.path(slot, ends)
+        };
+        let moved: Vec<f64> = match slots.len() < SLOTS_OF_A_TASK {
+            true => slots.iter().map(moved).collect(),
+            false => slots
+                .par_iter()
+                .with_min_len(SLOTS_OF_A_TASK / 4)
+                .map(moved)
+                .collect(),
+        };
+        for (&slot, moved) in slots.iter().zip(moved) {
             places.moved[slot] = moved;
             places.farthest = places.farthest.max(moved);
         }
+        self.places = Some(places);
     }
 }

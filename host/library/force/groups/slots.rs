@@ -1,14 +1,19 @@
 //! Slots: which are live, and what is in them.
 
-use gpu_kernels::schedule::block_steps::Moving;
+use gpu_kernels::schedule::block_steps::{Ended, Moving};
 
 use super::Course;
+use super::ends::Ends;
 use super::perturbed::Perturbed;
 use crate::force::hermite_order::Order;
 use crate::force::host_state::HostState;
-use crate::force::in_memory::time_in;
+use crate::force::in_memory::{Forces, time_in};
 use crate::groups::{Groups, Vector};
-use crate::vectors::difference;
+use crate::vectors::{difference, dot};
+
+/// The part of η that a heavy single body takes, at fourth order and at sixth. Two heavy bodies that are bound, but not a
+/// group yet, hold much of the energy of their cluster. With the accuracy of the others this energy drifts.
+pub(super) const HEAVY_ETA: [f64; 2] = [0.1, 0.3];
 
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
 /// members are about this place, which moves so.
@@ -85,6 +90,8 @@ impl Course<'_> {
             groups: &self.groups,
             gm: &self.gm,
             roots: &self.roots,
+            heavy: self.heavy,
+            rounding: self.rounding,
             state: self.backend.state(),
             order: self.order,
             begun: &self.begun,
@@ -131,6 +138,8 @@ pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
+    heavy: f64,
+    rounding: f64,
     pub(super) state: &'a HostState,
     order: Order,
     begun: &'a [u64],
@@ -160,9 +169,47 @@ impl View<'_> {
     /// Position, velocity and, at sixth order, acceleration of a slot, from where its step began.
     #[inline]
     fn predicted(&self, slot: usize) -> Moving {
-        let since = time_in(self.span, self.now - self.begun[slot]);
         let beginning = &self.state.beginnings[slot];
-        self.order.predicted(beginning, since)
+        self.order.predicted(beginning, self.since(slot))
+    }
+
+    /// The part of η that a slot takes.
+    pub(super) fn finer(&self, slot: usize) -> f64 {
+        if self.gm[slot] <= self.heavy || self.groups.in_slot(slot).is_some() {
+            return 1.0;
+        }
+        match self.order {
+            Order::Fourth => HEAVY_ETA[0],
+            Order::Sixth => HEAVY_ETA[1],
+        }
+    }
+
+    /// The end of the step of a slot, of this accuracy, with the force where it was predicted.
+    pub(super) fn ended(&self, slot: usize, eta: f64, force: &Forces) -> Ended {
+        let beginning = &self.state.beginnings[slot];
+        self.order.ended(
+            beginning,
+            self.since(slot),
+            (eta, self.rounding),
+            force.derivatives,
+        )
+    }
+
+    /// The most by which a slot moves from now to the end of its step.
+    pub(super) fn path(&self, slot: usize, ends: &Ends) -> f64 {
+        let length = |v: Vector| dot(v, v).sqrt();
+        let begun = &self.state.beginnings[slot];
+        let left = (ends.of(slot)).map_or(0.0, |end| time_in(self.span, end - self.now));
+        // From the beginning of the step, which is at least as long.
+        let step = left + self.since(slot);
+        let higher = length(begun.s) + length(begun.c) * step / 4.0;
+        let bend = length(begun.a) + length(begun.j) * step / 2.0 + higher * step * step / 6.0;
+        left * (length(begun.v) + bend * step)
+    }
+
+    /// Time since the step of a slot began.
+    fn since(&self, slot: usize) -> f64 {
+        time_in(self.span, self.now - self.begun[slot])
     }
 
     /// Acceleration of a slot; zero at fourth order, which needs none.

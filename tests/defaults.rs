@@ -117,6 +117,27 @@ fn binaries_of_a_file_are_not_softened() {
     );
 }
 
+/// Pairs that are followed apart leave no other pair so close that f32 would not do for it.
+#[test]
+fn a_device_has_mixed_digits_next_to_groups() {
+    let folder = Folder::new();
+    let run = "run plummer --bodies 32 --binaries 0.1 --softening 0 --block-steps --until 0.001 --device emulator \
+               --overwrite --out o";
+    let [mixed, double] = ["pairs in f32, positions in two", "pairs in f64"];
+    let alone = run.replace("--binaries 0.1", "--seed 1");
+    let ended = folder.run(&format!("{alone} --integrator hermite6"));
+    ended.expect(0, &["groups later: no pairs yet", double]);
+    for (settings, expected) in [
+        ("--integrator hermite6", mixed),
+        ("--integrator hermite6 --accuracy double", double),
+        ("--integrator hermite6 --groups off", double),
+        ("--integrator hermite4", double),
+    ] {
+        let ended = folder.run(&format!("{run} {settings}"));
+        ended.expect(0, &[expected]);
+    }
+}
+
 /// Stars are not softened, and a run of them follows pairs, also where there are none at its beginning.
 #[test]
 fn stars_are_run_as_stars() {

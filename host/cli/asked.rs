@@ -67,12 +67,10 @@ impl Asked {
         set("integrator", run.integrator.name().into());
         if is_of_blocks {
             set("block-steps", true.into());
-            let groups = if spec.groups == Some(true) {
-                "on"
-            } else {
-                "off"
-            };
-            set("groups", groups.into());
+            // Without a value they are followed later.
+            if let Some(groups) = spec.groups {
+                set("groups", if groups { "on" } else { "off" }.into());
+            }
         }
         if let Some(eta) = spec.eta {
             set("eta", eta.into());

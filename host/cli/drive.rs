@@ -58,6 +58,13 @@ pub(super) fn drive(
     if counts.blocks > 0 {
         writeln!(out, "{}", blocks(&counts, seconds))?;
     }
+    if let Some(time) = simulation.followed_from() {
+        writeln!(
+            out,
+            "pairs followed apart from time {} on, when hard ones had formed",
+            times.text(time)
+        )?;
+    }
     let (outcome, [warned, warned_of_particles]) = match advanced {
         Ok(advanced) => advanced,
         Err(error) => {

@@ -136,7 +136,8 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
         ));
     }
     let in_f64 = run.machine().block_digits() == Some(DigitsName::Double);
-    let has_scheme = run.selection.place == Place::Cpu || !in_f64;
+    let has_scheme =
+        run.selection.place == Place::Cpu || (!in_f64 && run.spec.groups != Some(true));
     let pays = has_scheme && suggest::neighbours_pay(bodies);
     (run.spec.time_steps() == TimeSteps::Blocks && pays).then(|| {
         "so many bodies take less time with --integrator hermite4 --neighbours auto".to_owned()

@@ -60,9 +60,8 @@ pub(super) struct Options {
     /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
     /// --eta: hermite6 with 0.36, or from 65536 softened bodies on hermite4 with --neighbours auto and 0.04.
-    /// Without softening, a CPU follows pairs apart (--groups). Runs that begin with pairs take hermite4 with 0.01.
-    /// On a CPU they take --neighbours auto, too, from 4096 bodies on. From 8192 on, bodies without pairs do so as
-    /// well.
+    /// Without softening, pairs are followed apart (--groups). Runs that begin with pairs then take hermite6 with 0.3, and
+    /// hermite4 with 0.01 below 512 bodies. From 8192 bodies on, a CPU takes hermite4 with --neighbours auto and 0.01.
     /// A run with --until takes block time steps by itself if its bodies have no softening, and hard pairs or
     /// unlike masses.
     #[arg(long)]
@@ -74,7 +73,8 @@ pub(super) struct Options {
     pub(super) neighbours: Option<Neighbours>,
     /// Follow close pairs and multiples apart, as one body each for the steps of all others (regularisation). With
     /// --block-steps and --softening 0, on CPUs or one GPU. If not given, on wherever that can be
-    /// done and there are at least 16 bodies; on a GPU only if there are pairs or heavy bodies at the start.
+    /// done and there are at least 16 bodies. A GPU takes all steps itself while there are neither pairs nor heavy
+    /// bodies, until hard pairs have formed.
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     groups: Option<bool>,
     #[command(flatten)]

@@ -5,6 +5,7 @@ mod back;
 mod builder;
 mod changes;
 mod encounters;
+mod following;
 mod good_state;
 mod looks;
 mod scheduled;
@@ -27,6 +28,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use self::encounters::Found;
+use self::following::Follow;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
@@ -57,6 +59,8 @@ pub struct Simulation {
     backend: Box<dyn Backend>,
     /// Makes the backend of other bodies, where encounters or changes from outside make them.
     remake: Option<Remake>,
+    /// Means to follow pairs apart from the time on at which hard ones form, and that time.
+    follow: Follow,
     bodies: Bodies,
     physics: Physics,
     integrator: Integrator,
@@ -226,6 +230,7 @@ impl Simulation {
         Ok(Self {
             backend,
             remake: None,
+            follow: Follow::Never,
             bodies,
             physics,
             integrator,
@@ -276,6 +281,7 @@ impl Simulation {
         Ok(Self {
             backend,
             remake: None,
+            follow: Follow::Never,
             bodies,
             physics,
             integrator,
@@ -436,6 +442,7 @@ impl Simulation {
             return self.advance_freely(steps, within);
         }
         for _ in 0..steps {
+            self.follow_hard_pairs()?;
             self.watched(|simulation| simulation.advance_freely(1, None).map(|_| ()))?;
             if self.is_at_end() || self.stopped_by().is_some() {
                 break;
@@ -472,8 +479,11 @@ impl Simulation {
                 steps: stepping,
             } => {
                 let changes = self.changes_with_time();
-                let (backend, clock) = (&mut *self.backend, &mut self.clock);
                 for _ in 0..steps {
+                    if self.encounters.is_none() {
+                        self.follow_hard_pairs()?;
+                    }
+                    let (backend, clock) = (&mut *self.backend, &mut self.clock);
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
                     if changes {

@@ -115,8 +115,8 @@ pub(super) enum Kind {
 
 /// Decision on groups.
 pub(super) struct Decision {
-    /// True if they are followed apart.
-    pub(super) groups: bool,
+    /// True if they are followed apart, and false if not; none if from the time on at which hard pairs form.
+    pub(super) groups: Option<bool>,
     /// Line about it for the user.
     pub(super) choice: Option<Choice>,
 }
@@ -299,7 +299,7 @@ impl RunSpec {
         }
         if self.stepping != Some(TimeSteps::Blocks) || bodies.len() < 2 {
             return Ok(Decision {
-                groups: false,
+                groups: Some(false),
                 choice: None,
             });
         }
@@ -311,6 +311,18 @@ impl RunSpec {
                 || pairs.has_heavy
                 || self.neighbours.is_some());
         let groups = fault.is_none() && self.groups.unwrap_or(pays);
+        let has_time = self.groups.is_none() && bodies.len() >= CLUSTER;
+        if fault.is_none() && has_time && !groups {
+            return Ok(Decision {
+                groups: None,
+                choice: Some(Choice {
+                    setting: Setting::Groups,
+                    value: "later".to_owned(),
+                    why: "no pairs yet; when hard ones have formed, all are followed apart"
+                        .to_owned(),
+                }),
+            });
+        }
         let count = pairs.count;
         let counted = counted(count, "pair");
         let why = match (groups, fault) {
@@ -319,7 +331,7 @@ impl RunSpec {
             ),
             (false, _) if count == 0 => {
                 return Ok(Decision {
-                    groups,
+                    groups: Some(groups),
                     choice: None,
                 });
             }
@@ -331,7 +343,7 @@ impl RunSpec {
             ),
         };
         Ok(Decision {
-            groups,
+            groups: Some(groups),
             choice: Some(Choice {
                 setting: Setting::Groups,
                 value: if groups { "on" } else { "off" }.to_owned(),

@@ -213,7 +213,7 @@ impl RunSpec {
         let blurred =
             encounters.and_then(|encounters| blurred(encounters, physics.softening, spec.units));
         let decision = spec.decide_groups(bodies, &pairs, &selection, needs.digits)?;
-        spec.groups = Some(decision.groups);
+        spec.groups = decision.groups;
         choices.extend(decision.choice);
         choices.push(Choice {
             setting: Setting::Kernel,
@@ -611,13 +611,23 @@ impl Run {
 
     /// The place, ready to make backends for this run.
     pub fn machine(&self) -> Machine {
+        self.machine_with(self.spec.groups == Some(true))
+    }
+
+    /// The place, ready to make backends that follow pairs apart, or do not.
+    pub(crate) fn machine_with(&self, groups: bool) -> Machine {
         let spec = &self.spec;
-        let accuracy = spec.accuracy_under(&self.physics);
+        // Pairs so close that f32 overflows are groups.
+        let few_digits = groups && self.integrator == Integrator::Hermite6;
+        let accuracy = match few_digits {
+            true => spec.accuracy.or(Some(ForceAccuracy::Single)),
+            false => spec.accuracy_under(&self.physics),
+        };
         let machine = Machine::new(self.selection.place.clone())
             .allow_inaccurate(spec.allow_inaccurate)
             .fields(spec.fields.clone())
             .neighbours(spec.neighbours)
-            .groups(spec.groups == Some(true))
+            .groups(groups)
             .block_steps(self.integrator, spec.time_steps(), spec.eta, accuracy);
         match &self.team {
             Some(team) => machine.ranks(Arc::clone(team)),

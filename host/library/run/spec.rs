@@ -62,7 +62,8 @@ pub struct RunSpec {
     pub stepping: Option<TimeSteps>,
     /// Neighbour scheme of block time steps.
     pub neighbours: Option<Neighbours>,
-    /// True to follow pairs and multiples apart in block time steps, false not to; else where it can be done.
+    /// True to follow pairs and multiples apart in block time steps, false not to. Else it is done wherever it can be: from
+    /// the beginning or, on a device and without pairs, from the time on at which hard ones have formed.
     pub groups: Option<bool>,
     /// Time at the beginning.
     pub start: f64,

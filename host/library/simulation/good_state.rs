@@ -56,6 +56,7 @@ impl Simulation {
         if let Some((bodies, radii, lost)) = &good.bodies {
             self.have_again(bodies, radii, *lost)?;
         }
+        self.follow_as_in(&good.state)?;
         self.go_back(&good.state, good.clock)?;
         self.forget_events(good.events);
         Ok(())

@@ -108,13 +108,18 @@ impl Run {
         } = &self;
         let (physics, integrator, variant) = (*physics, *integrator, *variant);
         let pace = spec.pace(|| Ok(clock.dt))?;
-        // A run that began without groups goes on so.
+        // A run that began without groups goes on so, until hard pairs form.
         let groups = !state.groups.is_empty();
-        let machine = self.machine().groups(groups);
+        let machine = self.machine_with(groups);
+        let follows_later = !groups && spec.groups != Some(false);
         let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
             .remade_in_frames(remade_on(machine, variant, physics));
+        if follows_later {
+            simulation =
+                simulation.followed_by(remade_on(self.machine_with(true), variant, physics));
+        }
         if let Some(end) = self.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
             simulation.reach(end)?;
         }
@@ -240,6 +245,10 @@ impl OpenedRun {
         let start = run.spec.start;
         let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
             .remade_in_frames(remade_on(machine, variant, physics));
+        if run.spec.groups.is_none() {
+            let following = remade_on(run.machine_with(true), variant, physics);
+            simulation = simulation.followed_by(following);
+        }
         if let Some(mut scheme) = scheme {
             scheme.prepare(&mut *simulation.backend)?;
             simulation.scheme = Some(scheme);

@@ -1,0 +1,198 @@
+//! Pairs that form in a simulation whose device takes the steps of all: it follows them apart from then on.
+
+use super::step::reach;
+use super::{Remake, Simulation};
+use crate::backend::{Backend, ForceError, SavedState};
+use crate::bodies::Bodies;
+use crate::force::groups::pairs_at_start;
+use crate::frame::Frame;
+use crate::integrator::{Pace, TimeSteps};
+
+/// Shortest step, in longest ones by the number of bodies, below which the simulation looks for pairs. By default it is a
+/// sixteenth of the time of an encounter that needs no regularisation, and a hard pair has shorter steps.
+const SHORT: f64 = 0.25;
+
+/// Means to follow pairs apart from the time on at which hard ones form.
+pub(super) enum Follow {
+    /// They are followed from the beginning, or never.
+    Never,
+    /// Makes backends that follow pairs.
+    Later(Remake),
+    /// Pairs are followed since this time. It made backends that do not follow them before.
+    Since(f64, Option<Remake>),
+}
+
+impl Simulation {
+    /// Follows pairs apart from the time on at which hard ones have formed, on what this makes.
+    #[must_use]
+    pub(super) fn followed_by(
+        self,
+        make: impl FnMut(&Bodies, Option<Frame>) -> Result<Box<dyn Backend>, ForceError>
+        + Send
+        + 'static,
+    ) -> Self {
+        let follow = Follow::Later(Remake {
+            make: Box::new(make),
+            has_frames: true,
+        });
+        Self { follow, ..self }
+    }
+
+    /// Time from which on pairs are followed apart, if there were none at the beginning: hard ones had formed.
+    pub fn followed_from(&self) -> Option<f64> {
+        match self.follow {
+            Follow::Since(time, _) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state alone, so that a resumed
+    /// simulation does the same.
+    pub(super) fn follow_hard_pairs(&mut self) -> Result<(), ForceError> {
+        let Pace::Adaptive {
+            longest,
+            steps: TimeSteps::Blocks,
+            ..
+        } = self.pace
+        else {
+            return Ok(());
+        };
+        if !matches!(self.follow, Follow::Later(_)) {
+            return Ok(());
+        }
+        let state = self.backend.save()?;
+        let shortest = state
+            .own_steps()
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
+        if shortest >= SHORT * longest / self.bodies.len() as f64 {
+            return Ok(());
+        }
+        self.backend.download(&mut self.bodies)?;
+        let has_pairs = pairs_at_start(&self.bodies, &self.physics) > 0;
+        if !has_pairs || self.bodies.mass.contains(&0.0) {
+            return Ok(());
+        }
+        let Follow::Later(follow) = &mut self.follow else {
+            return Ok(());
+        };
+        let time = self.clock.time;
+        let mut backend = (follow.make)(&self.bodies, None)?;
+        reach(&mut *backend, time, time)?;
+        backend.set_time(time);
+        self.integrator.prepare(&mut *backend)?;
+        self.backend = backend;
+        if let Follow::Later(follow) = std::mem::replace(&mut self.follow, Follow::Never) {
+            self.follow = Follow::Since(time, self.remake.replace(follow));
+        }
+        self.keep_paths();
+        Ok(())
+    }
+
+    /// Follows no pairs again, before it goes back to a state in which it did not.
+    pub(super) fn follow_as_in(&mut self, state: &SavedState) -> Result<(), ForceError> {
+        if !state.groups.is_empty() {
+            return Ok(());
+        }
+        let Follow::Since(_, Some(before)) = &mut self.follow else {
+            return Ok(());
+        };
+        self.backend = (before.make)(&self.bodies, Some(state.frame))?;
+        if let Follow::Since(_, before) = std::mem::replace(&mut self.follow, Follow::Never)
+            && let Some(follow) = std::mem::replace(&mut self.remake, before)
+        {
+            self.follow = Follow::Later(follow);
+        }
+        self.keep_paths();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::{Body, BodyKind};
+    use crate::initial_conditions::plummer;
+    use crate::integrator::Integrator;
+    use crate::selection::DeviceChoice;
+    use crate::simulation::SimulationBuilder;
+
+    fn stars(bodies: Bodies) -> SimulationBuilder {
+        Simulation::builder(bodies)
+            .softening(0.0)
+            .integrator(Integrator::Hermite6)
+            .block_steps()
+            .dt(0.0625)
+            .device(DeviceChoice::Emulator)
+    }
+
+    /// Two bodies on a circle, with some ten times the energy of a star.
+    fn hard_pair() -> Bodies {
+        let (mass, apart) = (0.05, 0.004_f64);
+        let speed = (mass / (2.0 * apart)).sqrt();
+        let body = |id: u64, side: f64| Body {
+            position: [0.5 + 0.5 * side * apart, 0.3, 0.0],
+            velocity: [0.0, side * speed, 0.0],
+            mass,
+            id,
+            kind: BodyKind::Star,
+        };
+        [body(100, -1.0), body(101, 1.0)].into_iter().collect()
+    }
+
+    fn phases(simulation: &mut Simulation) -> Bodies {
+        simulation.bodies().expect("there").clone()
+    }
+
+    /// The device takes the steps of all, until a hard pair is there. Whoever goes back before that time, or resumes
+    /// after it, comes to the same bits.
+    #[test]
+    fn a_hard_pair_that_comes_later_is_followed() {
+        let begin = stars(plummer(16, 3).expect("in range"));
+        let run = begin.resolve().expect("sound");
+        assert_eq!(run.spec.groups, None);
+        let mut simulation = begin.build().expect("sound");
+        simulation.run_until(0.0625).expect("steps are taken");
+        assert_eq!(simulation.followed_from(), None);
+        assert!(simulation.save().expect("saved").1.groups.is_empty());
+
+        simulation.add(&hard_pair(), &[]).expect("there is room");
+        let before = simulation.energy().expect("computed").total();
+        let good = simulation.good_state().expect("finite");
+        let mut ends = vec![];
+        for _ in 0..2 {
+            simulation.run_until(0.125).expect("steps are taken");
+            assert_eq!(simulation.followed_from(), Some(0.0625));
+            let (_, state) = simulation.save().expect("saved");
+            assert!(!state.groups.is_empty());
+            ends.push(phases(&mut simulation));
+            if ends.len() < 2 {
+                simulation.go_back_to(&good).expect("it was there");
+                assert_eq!(simulation.followed_from(), None);
+            }
+        }
+        assert_eq!(ends[0], ends[1]);
+        let after = simulation.energy().expect("computed").total();
+        assert!((after / before - 1.0).abs() < 2e-6, "{before} {after}");
+
+        let (clock, state) = simulation.save().expect("saved");
+        let again = stars(phases(&mut simulation)).resume(clock, &state);
+        let mut again = again.expect("sound");
+        for simulation in [&mut simulation, &mut again] {
+            simulation.run_until(0.1875).expect("steps are taken");
+        }
+        assert_eq!(phases(&mut simulation), phases(&mut again));
+    }
+
+    /// A device that must not follow pairs takes all steps itself.
+    #[test]
+    fn pairs_are_not_followed_where_that_is_switched_off() {
+        let run = stars(plummer(16, 3).expect("in range")).groups(false);
+        let mut simulation = run.build().expect("sound");
+        simulation.add(&hard_pair(), &[]).expect("there is room");
+        simulation.run_until(0.0625).expect("steps are taken");
+        assert_eq!(simulation.followed_from(), None);
+        assert!(simulation.save().expect("saved").1.groups.is_empty());
+    }
+}

@@ -1,4 +1,4 @@
-//! Pairs that form in a simulation whose device takes the steps of all: it follows them apart from then on.
+//! Pairs that form while a device takes the steps of all bodies: the simulation follows them apart from then on.
 
 use super::step::reach;
 use super::{Remake, Simulation};
@@ -123,6 +123,7 @@ mod tests {
             .softening(0.0)
             .integrator(Integrator::Hermite6)
             .block_steps()
+            .eta(0.36)
             .dt(0.0625)
             .device(DeviceChoice::Emulator)
     }

@@ -47,8 +47,8 @@ impl BlockSettings {
     /// These settings next to groups, with integrator and η if they were left out. Neighbours are added for many bodies
     /// if the integrator was left out, and if they are `allowed`. On a GPU they take longer: the host finds them.
     ///
-    /// Sixth order takes half to three quarters of the time of fourth order with η = 0.01 for errors as large, and less of
-    /// it for real binaries. η is 0.3 for bodies that begin with pairs, and 0.36 for others. Few bodies that begin with pairs
+    /// For errors as large, sixth order takes half to three quarters of the time of fourth order with η = 0.01. With real
+    /// binaries it takes less. η is 0.3 for bodies that begin with pairs, and 0.36 for others. Few bodies that begin with pairs
     /// are faster by fourth order.
     #[must_use]
     pub fn with_groups(self, bodies: usize, has_pairs: bool, allowed: bool) -> Self {

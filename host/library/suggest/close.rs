@@ -82,8 +82,8 @@ pub fn turn_each_other(bodies: &Bodies, physics: &Physics) -> bool {
     physics.softening < physics.g * mean / speed.max(settled)
 }
 
-/// Returns whether bodies fall so far into fields, within a time of this `span`, that steps there are a tenth of the shortest at
-/// the start, or less.
+/// Returns whether bodies fall so far into fields, within a time of this `span`, that they need shorter steps there: a
+/// tenth of the shortest at the start, or less.
 pub fn fall_into_fields(bodies: &Bodies, external: &External, span: f64) -> bool {
     let now = times_in_fields(bodies, Some(external));
     let shortest = now.iter().copied().fold(f64::INFINITY, f64::min);

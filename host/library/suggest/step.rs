@@ -88,8 +88,8 @@ pub fn longest_step(
 /// pericentre. These pairs are any two of fewer than 100 bodies. Of more, a body that has a hundredth of the mass
 /// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
-/// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian, where it is
-/// and on its way to the pericentre about their centres, but not below 1/500 of what it would be otherwise. 0
+/// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian. It is taken
+/// where the body is, and on the way to the pericentre about their centres. This limit is not below 1/500 of the others. 0
 /// where nothing is accelerated.
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without

@@ -627,7 +627,7 @@ fn a_run_with_hard_pairs_follows_them_by_itself() {
     assert_eq!(run.spec.groups, Some(true));
     for builder in [
         Simulation::builder(plummer(15, 2).expect("in range")).softening(0.0),
-        Simulation::builder(cluster()).softening(1e-4),
+        Simulation::builder(cluster()).softening(0.1),
         Simulation::builder(cluster()).softening(0.0).dt(1e-3),
         Simulation::builder(cluster()).softening(0.0).groups(false),
     ] {

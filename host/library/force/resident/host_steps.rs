@@ -40,7 +40,7 @@ const AT_REST: Beginning = Beginning {
 };
 
 /// The part of a force that rounding may change where pairs are in f32 and positions in two: 32 of its units, because
-/// forces of nearby bodies cancel. With 4 of them a heavy star of a cluster takes ten times as many steps as in f64, and with
+/// forces of nearby bodies cancel. With 4 of them a heavy star of a cluster takes ten times as many steps as in f64. With
 /// 16 it takes a few more.
 const ROUNDING_OF_MIXED: f64 = 1.0 / (1 << 19) as f64;
 

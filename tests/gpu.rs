@@ -773,6 +773,7 @@ fn errors(pairs: impl Iterator<Item = ([f64; 3], [f64; 3])>) -> (f64, f64, f64) 
 fn copies_and_kernels_overlap() {
     let _alone = alone();
     const SYSTEMS: u32 = 32;
+    const LOOKS: u32 = 5;
     let Ok(selection) = select(
         &Request::new(0)
             .on(DeviceChoice::Cuda(0))
@@ -796,19 +797,29 @@ fn copies_and_kernels_overlap() {
         ("galaxies/overlap", true),
         ("galaxies/prefetch", true),
     ] {
-        let spans = spans(rung);
-        let shared = overlap(&spans);
-        let line = format!("{rung}: {:.1} µs of copies beside kernels", 1e6 * shared);
-        let _ = writeln!(std::io::stderr(), "{line}");
-        assert_eq!(shared > 0.0, overlaps, "{line}");
-        if overlaps {
+        let mut line = String::new();
+        let mut look = || {
+            let spans = spans(rung);
+            let shared = overlap(&spans);
             // Not only by marks of streams that wait for room: the first kernel finds the GPU idle, so
             // it runs when its stream gets to it, and some system is still on its way.
             let kernels = spans.iter().filter(|span| !span.what.is_copy());
             let first = kernels.map(|s| s.start).fold(f64::INFINITY, f64::min);
             let copies = spans.iter().filter(|span| span.what == What::CopyIn);
             let last = copies.map(|s| s.end).fold(0.0, f64::max);
-            assert!(first < last, "{line}");
-        }
+            line = format!(
+                "{rung}: {:.1} µs of copies next to kernels, the first kernel {:.1} µs before the last copy ends",
+                1e6 * shared,
+                1e6 * (last - first)
+            );
+            (shared > 0.0, first < last)
+        };
+        // The host may be late once.
+        let is_as_wanted = match overlaps {
+            true => (0..LOOKS).any(|_| look() == (true, true)),
+            false => (0..LOOKS).all(|_| !look().0),
+        };
+        let _ = writeln!(std::io::stderr(), "{line}");
+        assert!(is_as_wanted, "{line}");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use allpairs::backend::BlockCounts;
 use allpairs::binaries::Census;
@@ -230,9 +230,12 @@ fn advance(
 ) -> anyhow::Result<(ControlFlow<()>, [bool; 2])> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
+    let mut asked: Option<Instant> = None;
     signals::on_stop(move || {
         ranks::asked_to_stop();
-        if handler.swap(true, Ordering::Relaxed) {
+        handler.store(true, Ordering::Relaxed);
+        let first = *asked.get_or_insert_with(Instant::now);
+        if first.elapsed() > AGAIN {
             std::process::exit(i32::from(exit::INTERRUPTED)); // asked for twice
         }
     })
@@ -377,6 +380,9 @@ fn advance(
     }
     Ok((outcome, [warned, warned_of_particles]))
 }
+
+/// Time after a request to stop from which on another one ends the program at once. Some send two together, as `timeout` does.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Decimals of the quantities in the table.
 const DECIMALS: usize = 8;

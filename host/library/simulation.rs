@@ -121,13 +121,13 @@ struct Within<'a> {
 
 impl Within<'_> {
     /// Takes the block time steps of a span; none if the watch broke off, and then bodies are as they were at
-    /// its beginning.
+    /// its beginning. This state is saved first, if it is not `saved`.
     fn advance(
         &mut self,
         backend: &mut dyn Backend,
         clock: &Clock,
         (dt, eta): (f64, f64),
-        interactions: f64,
+        (interactions, saved): (f64, Option<SavedState>),
     ) -> Result<Option<BlockCounts>, ForceError> {
         let mut told = |share: f64| {
             (self.watch)(Progress {
@@ -137,7 +137,10 @@ impl Within<'_> {
                 is_within_step: true,
             })
         };
-        let saved = backend.save()?;
+        let saved = match saved {
+            Some(saved) => saved,
+            None => backend.save()?,
+        };
         let counts = block_steps(backend)?.advance_unless(dt, eta, &mut told)?;
         if counts.is_none() {
             backend.restore(&saved)?;
@@ -480,9 +483,10 @@ impl Simulation {
             } => {
                 let changes = self.changes_with_time();
                 for _ in 0..steps {
-                    if self.encounters.is_none() {
-                        self.follow_hard_pairs()?;
-                    }
+                    let saved = match self.encounters {
+                        None => self.follow_hard_pairs()?,
+                        Some(_) => None,
+                    };
                     let (backend, clock) = (&mut *self.backend, &mut self.clock);
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
@@ -496,12 +500,14 @@ impl Simulation {
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
                         TimeSteps::Blocks => {
-                            let within = within.as_mut().filter(|_| self.steps_are_long);
+                            let is_watched = self.steps_are_long || saved.is_some();
+                            let within = within.as_mut().filter(|_| is_watched);
                             let began = Instant::now();
                             let counts = match within {
                                 None => Some(block_steps(backend)?.advance(dt, eta)?),
                                 Some(within) => {
-                                    within.advance(backend, clock, (dt, eta), self.interactions)?
+                                    let known = (self.interactions, saved);
+                                    within.advance(backend, clock, (dt, eta), known)?
                                 }
                             };
                             let Some(counts) = counts else {

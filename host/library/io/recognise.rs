@@ -333,7 +333,10 @@ fn are_numbers(start: &[u8], size: u64) -> bool {
     let are_narrow = narrow
         .iter()
         .all(|bytes| is_usual(f32::from_le_bytes(*bytes).into()));
+    // One number again and again is no array of anything.
+    let differ = narrow.windows(2).any(|pair| pair[0] != pair[1]);
     start.len() >= ENOUGH
+        && differ
         && ((size.is_multiple_of(8) && are_wide) || (size.is_multiple_of(4) && are_narrow))
 }
 

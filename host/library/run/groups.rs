@@ -194,14 +194,12 @@ impl RunSpec {
             return suggest::fall_into_fields(bodies, &external, self.span())
                 .then_some(Close::Fields);
         }
-        let orbits = || !softened && are_about_one && suggest::orbits_are_close(bodies, physics);
-        match () {
-            () if n > 2 && !is_planetary && orbits() => Some(Close::Orbits),
-            () if softened && n >= CLUSTER && suggest::turn_each_other(bodies, physics) => {
-                Some(Close::Softening)
-            }
-            () => None,
+        let may_be_orbits = n > 2 && !is_planetary && !softened && are_about_one;
+        if may_be_orbits && suggest::orbits_are_close(bodies, physics) {
+            return Some(Close::Orbits);
         }
+        let hardly_matters = softened && n >= CLUSTER && suggest::turn_each_other(bodies, physics);
+        hardly_matters.then_some(Close::Softening)
     }
 
     /// Kind of the bodies.

@@ -47,18 +47,18 @@ impl Simulation {
     }
 
     /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state alone, so that a resumed
-    /// simulation does the same.
-    pub(super) fn follow_hard_pairs(&mut self) -> Result<(), ForceError> {
+    /// simulation does the same. Returns the state if it was saved to look at, and nothing has changed.
+    pub(super) fn follow_hard_pairs(&mut self) -> Result<Option<SavedState>, ForceError> {
         let Pace::Adaptive {
             longest,
             steps: TimeSteps::Blocks,
             ..
         } = self.pace
         else {
-            return Ok(());
+            return Ok(None);
         };
         if !matches!(self.follow, Follow::Later(_)) {
-            return Ok(());
+            return Ok(None);
         }
         let state = self.backend.save()?;
         let shortest = state
@@ -67,15 +67,15 @@ impl Simulation {
             .copied()
             .fold(f64::INFINITY, f64::min);
         if shortest >= SHORT * longest / self.bodies.len() as f64 {
-            return Ok(());
+            return Ok(Some(state));
         }
         self.backend.download(&mut self.bodies)?;
         let has_pairs = pairs_at_start(&self.bodies, &self.physics) > 0;
         if !has_pairs || self.bodies.mass.contains(&0.0) {
-            return Ok(());
+            return Ok(Some(state));
         }
         let Follow::Later(follow) = &mut self.follow else {
-            return Ok(());
+            return Ok(None);
         };
         let time = self.clock.time;
         let mut backend = (follow.make)(&self.bodies, None)?;
@@ -87,7 +87,7 @@ impl Simulation {
             self.follow = Follow::Since(time, self.remake.replace(follow));
         }
         self.keep_paths();
-        Ok(())
+        Ok(None)
     }
 
     /// Follows no pairs again, before it goes back to a state in which it did not.

@@ -5,6 +5,9 @@ use crate::bench_record::{BenchRecord, BenchRow};
 /// Times of the same program on the same device differ by as much from one run to the next.
 const NOISE: f64 = 0.01;
 
+/// Ratio of the fastest time of one record to the slowest of the other that no spread explains.
+const APART: f64 = 2.0;
+
 /// A kernel that two records have both timed, at the same number of bodies and steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -55,7 +58,11 @@ pub fn compare(before: &BenchRecord, now: &BenchRecord) -> Comparison {
             only_now.push((row.kernel.clone(), row.bodies));
             continue;
         };
-        let spreads = (earlier.slowest - earlier.fastest).max(row.slowest - row.fastest);
+        let are_apart = |one: &BenchRow, other: &BenchRow| one.fastest > APART * other.slowest;
+        let spreads = match are_apart(row, earlier) || are_apart(earlier, row) {
+            true => 0.0,
+            false => (earlier.slowest - earlier.fastest).max(row.slowest - row.fastest),
+        };
         changes.push(Change {
             kernel: row.kernel.clone(),
             bodies: row.bodies,
@@ -100,12 +107,18 @@ mod tests {
 
     #[test]
     fn what_is_slower_by_more_than_the_spread_is_found() {
-        let before = record(&[("a", [0.9, 1.0, 1.2]), ("b", [1.0; 3]), ("c", [1.0; 3])]);
+        let before = record(&[
+            ("a", [0.9, 1.0, 1.2]),
+            ("b", [1.0; 3]),
+            ("c", [1.0; 3]),
+            ("e", [1.0; 3]),
+        ]);
         let mut now = record(&[
             ("a", [1.1, 1.2, 1.3]), // 0.2 slower, and the spread is 0.3
             ("b", [1.02; 3]),
             ("c", [0.5; 3]),
             ("d", [1.0; 3]),
+            ("e", [2.1, 3.0, 9.0]), // slower, though the spread is large
         ]);
         let found = compare(&before, &now);
         let slower: Vec<&str> = found
@@ -114,7 +127,7 @@ mod tests {
             .filter(|change| change.is_slower())
             .map(|change| change.kernel.as_str())
             .collect();
-        assert_eq!(slower, ["b"]);
+        assert_eq!(slower, ["b", "e"]);
         assert!(found.changes[2].is_faster());
         assert_eq!(found.only_now, [("d".to_owned(), 64)]);
         assert!(!found.is_sound());

@@ -500,8 +500,7 @@ impl Simulation {
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
                         TimeSteps::Blocks => {
-                            let is_watched = self.steps_are_long || saved.is_some();
-                            let within = within.as_mut().filter(|_| is_watched);
+                            let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
                             let counts = match within {
                                 None => Some(block_steps(backend)?.advance(dt, eta)?),

@@ -12,6 +12,9 @@ use crate::integrator::{Pace, TimeSteps};
 /// sixteenth of the time of an encounter that needs no regularisation, and a hard pair has shorter steps.
 const SHORT: f64 = 0.25;
 
+/// Longest steps from one look at the state to the next: to save it takes as long as a good part of a longest step of few bodies.
+const EVERY: u64 = 4;
+
 /// Means to follow pairs apart from the time on at which hard ones form.
 pub(super) enum Follow {
     /// They are followed from the beginning, or never.
@@ -46,8 +49,8 @@ impl Simulation {
         }
     }
 
-    /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state alone, so that a resumed
-    /// simulation does the same. Returns the state if it was saved to look at, and nothing has changed.
+    /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state and the number of
+    /// steps alone, so that a resumed simulation does the same. Returns the state if it was saved to look at, and nothing has changed.
     pub(super) fn follow_hard_pairs(&mut self) -> Result<Option<SavedState>, ForceError> {
         let Pace::Adaptive {
             longest,
@@ -57,7 +60,7 @@ impl Simulation {
         else {
             return Ok(None);
         };
-        if !matches!(self.follow, Follow::Later(_)) {
+        if !matches!(self.follow, Follow::Later(_)) || !self.clock.steps.is_multiple_of(EVERY) {
             return Ok(None);
         }
         let state = self.backend.save()?;
@@ -154,7 +157,7 @@ mod tests {
         let run = begin.resolve().expect("sound");
         assert_eq!(run.spec.groups, None);
         let mut simulation = begin.build().expect("sound");
-        simulation.run_until(0.0625).expect("steps are taken");
+        simulation.run_until(0.25).expect("steps are taken");
         assert_eq!(simulation.followed_from(), None);
         assert!(simulation.save().expect("saved").1.groups.is_empty());
 
@@ -163,8 +166,8 @@ mod tests {
         let good = simulation.good_state().expect("finite");
         let mut ends = vec![];
         for _ in 0..2 {
-            simulation.run_until(0.125).expect("steps are taken");
-            assert_eq!(simulation.followed_from(), Some(0.0625));
+            simulation.run_until(0.3125).expect("steps are taken");
+            assert_eq!(simulation.followed_from(), Some(0.25));
             let (_, state) = simulation.save().expect("saved");
             assert!(!state.groups.is_empty());
             ends.push(phases(&mut simulation));
@@ -181,7 +184,7 @@ mod tests {
         let again = stars(phases(&mut simulation)).resume(clock, &state);
         let mut again = again.expect("sound");
         for simulation in [&mut simulation, &mut again] {
-            simulation.run_until(0.1875).expect("steps are taken");
+            simulation.run_until(0.375).expect("steps are taken");
         }
         assert_eq!(phases(&mut simulation), phases(&mut again));
     }

@@ -31,6 +31,8 @@ pub trait PairArithmetic {
 
 /// The arithmetic of a kernel.
 pub trait Arithmetic: PairArithmetic<Real: Real> {
+    /// The same for pairs with ε > 0, of which none is tested.
+    type Softened: Arithmetic<Real = Self::Real>;
     /// The policies as data, for tables.
     const POLICY: NumericsPolicy;
     /// True if a pair at this squared distance contributes nothing.
@@ -277,6 +279,7 @@ pub type KeepSelf<C> = C;
 pub struct Numerics<R, M, S, C>(PhantomData<(R, M, S, C)>);
 
 impl<R: Real, M: MultiplyAdd, S: InverseSqrt, C: Closest> Arithmetic for Numerics<R, M, S, C> {
+    type Softened = Numerics<R, M, S, Softened>;
     const POLICY: NumericsPolicy = NumericsPolicy {
         precision: R::PRECISION,
         fused: M::FUSED,

@@ -41,7 +41,7 @@ pub enum SumStage {
 macro_rules! sum {
     (
         $symbol:expr, $real:ty, $name:ident, $formula:ty, $closest:ty, once: $once:literal,
-        $schedule:ident [$($factor:expr),*], $lane:literal x $unroll:literal
+        $schedule:ident [$($factor:expr),*], $lane:literal x $unroll:literal $(, $registers:literal)?
     ) => {{
         type Chosen = Numerics<$real, Fused, Approximate, $closest>;
         type Word = <Float4<$real> as Layout>::Word;
@@ -65,6 +65,7 @@ macro_rules! sum {
                     $($factor,)*
                     $lane,
                     $unroll
+                    $(, $registers)?
                 >
         )
     }};
@@ -111,26 +112,29 @@ sums! {
     "potential_pull": PotentialPull, PotentialPullback, Softened, 2 x 4, 1 x 4;
 }
 
-/// As above, with targets of a thread against sources in the loop's body.
+/// As above, with targets of a thread against sources in the loop's body. `to 96`: registers at most, 0 for no limit.
+/// The limits are the fastest by ptxas 13.0 for compute capability 9.0: fewer registers let more warps run, and place the
+/// operands in other banks of the register file.
 macro_rules! once {
     ($(
         $name:literal: $sum:ident, $formula:ty, $closest:ty,
-        $lane:literal x $steps:literal, $lane64:literal x $steps64:literal;
+        $lane:literal x $steps:literal to $registers:literal,
+        $lane64:literal x $steps64:literal to $registers64:literal;
     )*) => {
         /// The sums that take each pair once.
         pub const PAIR_SUMS_ONCE: &[Entry] = &[$(
             sum!(concat!("pair_sum_once_", $name, "_f32"), f32, $sum, $formula, $closest, once: true,
-                once [{ SumName::$sum.reactions() as usize }], $lane x $steps),
+                once [{ SumName::$sum.reactions() as usize }], $lane x $steps, $registers),
             sum!(concat!("pair_sum_once_", $name, "_f64"), f64, $sum, $formula, $closest, once: true,
-                once [{ SumName::$sum.reactions() as usize }], $lane64 x $steps64),
+                once [{ SumName::$sum.reactions() as usize }], $lane64 x $steps64, $registers64),
         )*];
     };
 }
 
 once! {
-    "force": Force, Attraction, Unsoftened, 8 x 4, 4 x 4;
-    "pull": Pull, Pullback<false, false>, Softened, 8 x 2, 4 x 2;
-    "pull_all": PullAll, Pullback<true, true>, Softened, 8 x 2, 4 x 2;
+    "force": Force, Attraction, Unsoftened, 8 x 4 to 96, 4 x 4 to 96;
+    "pull": Pull, Pullback<false, false>, Softened, 8 x 2 to 152, 4 x 2 to 0;
+    "pull_all": PullAll, Pullback<true, true>, Softened, 8 x 2 to 168, 4 x 2 to 0;
 }
 
 macro_rules! stages {

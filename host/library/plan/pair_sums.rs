@@ -23,11 +23,11 @@ const BLOCKS_PER_MULTIPROCESSOR: u32 = 64;
 const ONCE_FROM: u32 = 32;
 
 /// Bytes of partial sums of pairs that are computed once, at most, where there are tiles enough with them.
-const SLAB_BYTES: usize = 1 << 30;
+const SLAB_BYTES: usize = 2 << 30;
 
 /// Tiles of a system: enough for few blocks to wait for the last ones, and few, because each has a partial sum of each
 /// body.
-const TILES: RangeInclusive<usize> = 64..=128;
+const TILES: RangeInclusive<usize> = 96..=128;
 
 /// Bodies of independent systems with as many bodies each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

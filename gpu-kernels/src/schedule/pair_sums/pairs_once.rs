@@ -34,6 +34,7 @@ use cuda_std::{GpuFloat, global, opaque, thread, warp};
 ///
 /// # Constraints
 /// `params.tiling.side` is a multiple of `LANE` times the block. `STEPS` divides 32. All sums are fewer than 2³².
+/// `REGISTERS`, if not 0, is the largest number per thread.
 ///
 /// # Safety
 /// The buffers are as said and do not overlap.
@@ -50,6 +51,7 @@ pub unsafe fn once<
     const R: usize,
     const LANE: usize,
     const STEPS: u32,
+    const REGISTERS: u32,
 >(
     bodies: *const L::Word,
     more: *const L::Word,
@@ -61,6 +63,9 @@ pub unsafe fn once<
     A: Arithmetic<Real = L::Real>,
     F: MutualSum<N, S>,
 {
+    if REGISTERS > 0 {
+        thread::limit_registers::<REGISTERS>();
+    }
     let Params {
         n,
         stride,
@@ -94,7 +99,9 @@ pub unsafe fn once<
             rate: A::Real::from_f64(0.0),
         }
     };
-    let work = Once::<L, A, F, N, S, R, LANE> {
+    // With ε > 0 no pair is at distance zero, and a test of each takes 7 % of the time.
+    let tests_pairs = A::vanishes(softening.squared);
+    let work = Once::<L, F, N, S, R, LANE> {
         bodies,
         more,
         begin: system * n,
@@ -111,18 +118,21 @@ pub unsafe fn once<
             // SAFETY: the pair of tiles is this block's alone, and its threads go through the same chunks.
             unsafe {
                 let targets = work.targets(first, n);
+                let keep_source = |i, of_source: [f64; R]| {
+                    let is_first = first == targets_begin;
+                    for_each::<R>(|c| keep(pair.targets, i, c, is_first, of_source[c]));
+                    let mut c = R;
+                    while c < S && is_first {
+                        keep(pair.targets, i, c, true, 0.0);
+                        c += 1;
+                    }
+                };
                 let found = if pair.targets == pair.sources {
-                    work.one_sided(&targets, first, chunk, chunk_end)
+                    work.one_sided::<A>(&targets, first, chunk, chunk_end)
+                } else if tests_pairs {
+                    work.both_sided::<A, STEPS>(&targets, chunk, chunk_end, keep_source)
                 } else {
-                    work.both_sided::<STEPS>(&targets, chunk, chunk_end, |i, of_source| {
-                        let is_first = first == targets_begin;
-                        for_each::<R>(|c| keep(pair.targets, i, c, is_first, of_source[c]));
-                        let mut c = R;
-                        while c < S && is_first {
-                            keep(pair.targets, i, c, true, 0.0);
-                            c += 1;
-                        }
-                    })
+                    work.both_sided::<A::Softened, STEPS>(&targets, chunk, chunk_end, keep_source)
                 };
                 for_each::<LANE>(|k| {
                     let i = work.target(first, k);
@@ -141,20 +151,12 @@ pub unsafe fn once<
 }
 
 /// Everything that pairs of tiles of a block share.
-struct Once<
-    L: Layout,
-    A: Arithmetic<Real = L::Real>,
-    F,
-    const N: usize,
-    const S: usize,
-    const R: usize,
-    const LANE: usize,
-> {
+struct Once<L: Layout, F, const N: usize, const S: usize, const R: usize, const LANE: usize> {
     bodies: *const L::Word,
     more: *const L::Word,
     /// The system's first body.
     begin: u32,
-    softening: Softening<A::Real>,
+    softening: Softening<L::Real>,
     /// First rows of `threads` sources, then their second rows, then the warps' sums. Each group of 32 is there twice in a
     /// row, so that source l + k lies k slots beyond source l without wrapping around.
     sources: Shared<L::Word>,
@@ -162,11 +164,10 @@ struct Once<
     chosen: PhantomData<F>,
 }
 
-impl<L, A, F, const N: usize, const S: usize, const R: usize, const LANE: usize>
-    Once<L, A, F, N, S, R, LANE>
+impl<L, F, const N: usize, const S: usize, const R: usize, const LANE: usize>
+    Once<L, F, N, S, R, LANE>
 where
     L: Layout<Real: Shuffle + Far + SharedWord>,
-    A: Arithmetic<Real = L::Real>,
     F: MutualSum<N, S>,
 {
     /// The number of this thread's target `k` of those from `first` on.
@@ -270,7 +271,7 @@ where
     /// # Safety
     /// As [`once`], by all threads of the block.
     #[inline(always)]
-    unsafe fn one_sided(
+    unsafe fn one_sided<A: Arithmetic<Real = L::Real>>(
         &self,
         targets: &[[L::Real; N]; LANE],
         first_target: u32,
@@ -307,7 +308,7 @@ where
     /// # Safety
     /// As [`once`], by all threads of the block.
     #[inline(always)]
-    unsafe fn both_sided<const STEPS: u32>(
+    unsafe fn both_sided<A: Arithmetic<Real = L::Real>, const STEPS: u32>(
         &self,
         targets: &[[L::Real; N]; LANE],
         chunk: u32,

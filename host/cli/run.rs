@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use allpairs::bodies::Bodies;
-use allpairs::diagnostics::Conserved;
+use allpairs::diagnostics::{Conserved, odd_motion};
 use allpairs::frame::Frame;
 use allpairs::initial_conditions::{GENERATORS, Parameter};
 use allpairs::io::{Format, ReadFault, Reading, Snapshot};
@@ -297,16 +297,10 @@ fn begin(
     )
 }
 
-/// Hint that bodies of unknown units fly apart or fall together, as they do where G is wrong.
+/// Hint that units are unknown, where the bodies move as they do with a wrong G.
 fn hint_of_units(origin: &Conserved) -> Option<String> {
-    const MUCH: f64 = 100.0;
-    const LITTLE: f64 = 1e-5;
     let ratio = origin.virial_ratio();
-    let what = match ratio {
-        _ if ratio.is_finite() && ratio > MUCH => "fly apart",
-        _ if 0.0 < ratio && ratio < LITTLE => "fall onto each other",
-        _ => return None,
-    };
+    let what = odd_motion(ratio)?;
     Some(format!(
         "2K/|U| = {} at the start: bodies {what}. Units are unknown, and G = 1: give --units, such as \
              pc,Msun,km/s, or --gravity",

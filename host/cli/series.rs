@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use allpairs::initial_conditions::SOLAR_SYSTEM_NAMES;
 use allpairs::io::{Format, Printable, Reading, Snapshot};
+use allpairs::recording::tables;
 use allpairs::units::Units;
 use anyhow::{Context, bail, ensure};
 
@@ -166,8 +167,8 @@ fn unlike(with: &Path, units: &Units, without: &Path) -> String {
     )
 }
 
-/// The snapshots in a folder, by name: those called `snapshot…` where there are any (a run writes
-/// other tables beside them), in the folder itself or in `snapshots`.
+/// The snapshots in a folder, by name: files called `snapshot…` where there are any, else all but the tables of a run. They
+/// are in the folder itself or in `snapshots`.
 pub(super) fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let inner = folder.join("snapshots");
     let folder = if inner.is_dir() { &inner } else { folder };
@@ -176,7 +177,8 @@ pub(super) fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = vec![];
     for entry in entries {
         let path = entry?.path();
-        if path.is_file() && Format::from_path(&path).is_some() {
+        let is_table = tables().any(|table| table == name(&path));
+        if path.is_file() && !is_table && Format::from_path(&path).is_some() {
             files.push(path);
         }
     }
@@ -271,6 +273,18 @@ mod tests {
             write("final.csv", time);
             assert_eq!(series.files().unwrap().len(), files, "{time}");
         }
+    }
+
+    #[test]
+    fn tables_of_a_run_are_no_snapshots() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in tables() {
+            fs::write(folder.path().join(name), "time\n0\n").unwrap();
+        }
+        let found = in_folder(folder.path());
+        assert!(found.is_err_and(|error| error.to_string().starts_with("there are no snapshots")));
+        fs::write(folder.path().join("final.csv"), "x,y,z,vx,vy,vz,mass\n").unwrap();
+        assert_eq!(in_folder(folder.path()).unwrap().len(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
@@ -454,13 +455,18 @@ class Bodies(Named):
 
     @property
     def units(self) -> Units | None:
-        """Units of the numbers. To assign others changes no number; `to` converts them."""
+        """Units of the numbers. To assign others changes no number, of which there is a warning; `to` converts them."""
         return self._units
 
     @units.setter
     def units(self, value: str | Units | None) -> None:
         self._may_change()
-        self._units = None if value is None else Units.of(value)
+        units = None if value is None else Units.of(value)
+        if self._units is not None and units is not None and units != self._units:
+            warnings.warn(
+                f"numbers in {self._units} are called numbers in {units}: `to` would convert them", stacklevel=2
+            )
+        self._units = units
 
     def __len__(self) -> int:
         return len(self._pos)
@@ -677,7 +683,7 @@ class Bodies(Named):
             raise ArgumentError("these bodies have no units: make them with `units`")
         name = one_of("name", name, [*_DIMENSIONS, "time"])
         if name == "time":
-            return self.time * self.units.time * u.s
+            return _quantities.recorded(name, lambda _: self.time, self.units)
         dimension, sky = _DIMENSIONS[name]
         unit, size = self.units.si(dimension)
         return (getattr(self, name) * size * u.Unit(unit)).to(sky)
@@ -688,8 +694,6 @@ class Bodies(Named):
         """Writes a snapshot file, whole or not at all: see `allpairs.save`."""
         if format is not None:
             format = one_of("format", format, _native.names()["format"])
-        import warnings
-
         text = None if self.units is None else self.units.text
         overwrite = flag("overwrite", overwrite)
         for remark in _native.save(os.fspath(path), self._native(), self.time, text, format, overwrite):
@@ -807,7 +811,6 @@ def load(
     FileError
         There is no such file, or it is damaged: with the place in it.
     """
-    import warnings
 
     if format is not None:
         format = one_of("format", format, _native.names()["format"])

@@ -198,9 +198,10 @@ def _natural(path: Path) -> list[str | int]:
 
 
 def _snapshots(folder: Path) -> list[Path]:
-    """Files in a folder with names of snapshots."""
-    names = (file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS or file.suffix[1:].isdigit())
-    return sorted((file for file in names if file.is_file()), key=_natural)
+    """Files in a folder with names of snapshots, but for the tables of a run."""
+    tables = _native.names()["table"]
+    named = (file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS or file.suffix[1:].isdigit())
+    return sorted((file for file in named if file.name not in tables and file.is_file()), key=_natural)
 
 
 def _in_folder(folder: Path) -> tuple[Path, list[Path]]:

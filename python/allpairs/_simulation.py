@@ -976,9 +976,10 @@ class Simulation(Named):
             warnings.warn(f"the energy is not watched: {unwatched}", stacklevel=3)
         ratio = float(now["virial_ratio"])
         unknown = self._units is None and self._settings["made_by"] is None and not self._settings["field"]
-        if len(self._rows) == 1 and unknown and 100 < ratio < np.inf:
+        odd = _native.odd_motion(ratio) if len(self._rows) == 1 and unknown else None
+        if odd is not None:
             warnings.warn(
-                f"2K/|U| = {ratio:.3g}: the bodies fly apart. They have no units, and G is {self.G:g}: give `units` to "
+                f"2K/|U| = {ratio:.3g}: the bodies {odd}. They have no units, and G is {self.G:g}: give `units` to "
                 "the bodies, or `G`",
                 stacklevel=3,
             )

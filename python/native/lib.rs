@@ -19,11 +19,13 @@ mod xla;
 
 use std::ffi::OsString;
 
+use allpairs::diagnostics;
 use allpairs::encounters::{OnCollision, OnEscape};
 use allpairs::initial_conditions::GENERATORS;
 use allpairs::integrator::Integrator;
 use allpairs::io::{Format, Velocities};
 use allpairs::physics::ForceLaw;
+use allpairs::recording;
 use allpairs::settings::Front;
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs_lab::studies::catalogue;
@@ -51,7 +53,14 @@ fn names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     names.set_item("on_escape", OnEscape::ALL.map(OnEscape::name).to_vec())?;
     names.set_item("physical", Velocities::ALL.map(Velocities::name).to_vec())?;
     names.set_item("format", Format::known_names().collect::<Vec<_>>())?;
+    names.set_item("table", recording::tables().collect::<Vec<_>>())?;
     Ok(names)
+}
+
+/// How bodies move with a wrong G, by their 2K/|U|; None where G may be right.
+#[pyfunction]
+fn odd_motion(virial_ratio: f64) -> Option<&'static str> {
+    diagnostics::odd_motion(virial_ratio)
 }
 
 /// GPUs as (device, name), and why there is none if there is none.
@@ -95,6 +104,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(names, module)?,
         wrap_pyfunction!(devices, module)?,
+        wrap_pyfunction!(odd_motion, module)?,
         wrap_pyfunction!(run_program, module)?,
         wrap_pyfunction!(defect, module)?,
         wrap_pyfunction!(models::generate, module)?,

@@ -50,6 +50,10 @@ class Silent:
 def test_numbers_of_a_run_have_units() -> None:
     sim = ap.Simulation(cluster(), softening="0.5 pc", dt=0.01, device="cpu").integrate("0.1 Myr", every="0.05 Myr")
     assert sim.quantity("t").to_value("Myr") == pytest.approx(0.1) and sim.quantity("time").to_value(u.kyr)[-1] == pytest.approx(100)
+    assert sim.bodies.quantity("time").unit == u.Myr and sim.bodies.quantity("time").value == pytest.approx(0.1)
+    bodies = sim.bodies.copy()
+    with pytest.warns(UserWarning, match="`to` would convert"):
+        bodies.units = "kpc"
     assert sim.quantity("softening").to_value(u.au) == pytest.approx(0.5 * 648_000 / np.pi)
     assert sim.quantity("r50").unit == u.pc and sim.quantity("r50").value == pytest.approx(sim.log["r50"])
     assert sim.quantity("energy").to_value("Msun km2 / s2") == pytest.approx(sim.log["energy"])

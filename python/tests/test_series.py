@@ -52,6 +52,7 @@ def test_files_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     late.save(tmp_path / "final.npz")
     assert ap.series(tmp_path).times.tolist() == [0, 3]
     (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "diagnostics.csv").write_text("time\n0\n")  # a table of a run
     for nothing in (tmp_path / "none", tmp_path / "x*.csv", tmp_path / "a.csv", [tmp_path / "a.csv"]):
         with pytest.raises(ap.FileError, match="no "):
             ap.series(nothing)

@@ -1022,6 +1022,9 @@ def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
     fast = ap.Bodies(np.ones(20), pos, 1e3 * pos)
     with pytest.warns(UserWarning, match="fly apart.*no units"):
         ap.Simulation(fast, softening=0.1, dt=1e-5, device="cpu").integrate(1e-4, every=1e-4)
+    sun_and_earth = ap.Bodies([2e30, 6e24], [[0, 0, 0], [1.5e11, 0, 0]], [[0, 0, 0], [0, 3e4, 0]])
+    with pytest.warns(UserWarning, match="fall onto each other.*no units"):
+        ap.Simulation(sun_and_earth, softening=0.0, dt=1e-5, device="cpu").integrate(1e-5, every=1e-5)
     with pytest.warns(UserWarning, match="in single precision are off"):
         ap.Simulation(ap.plummer(8000, seed=1), softening=1e-5, dt=1e-3, accuracy="single", device="cpu")
 

@@ -138,6 +138,18 @@ pub fn kinetic(bodies: &Bodies, physics: &Physics) -> f64 {
     0.5 * sum.value()
 }
 
+/// How bodies move whose `2K / |U|` is so large or so small at the start that G is probably wrong for their numbers; none
+/// where it may be right.
+pub fn odd_motion(virial_ratio: f64) -> Option<&'static str> {
+    const MUCH: f64 = 100.0;
+    const LITTLE: f64 = 1e-5;
+    match virial_ratio {
+        ratio if ratio.is_finite() && ratio > MUCH => Some("fly apart"),
+        ratio if 0.0 < ratio && ratio < LITTLE => Some("fall onto each other"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

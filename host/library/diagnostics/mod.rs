@@ -16,7 +16,7 @@ mod shrinking_spheres;
 pub use compensated::CompensatedSum;
 pub use conserved::{Brought, Conserved, Drift, Lost, angular_momentum, centre_of_mass, momentum};
 pub use digits::DigitHistogram;
-pub use energy::{Energy, EnergyLook, kinetic};
+pub use energy::{Energy, EnergyLook, kinetic, odd_motion};
 pub use force_error::{Accuracy, Disagreement, LengthMismatch, ReferenceForce, check, tolerance};
 pub use sample::{MASS_SHARES, OwnSteps, Sample, lagrangian_radii};
 pub use shrinking_spheres::core_centre;

@@ -41,6 +41,19 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
     }
 }
 
+/// Names of the tables that a run writes beside its snapshots.
+pub fn tables() -> impl Iterator<Item = &'static str> {
+    let single = [
+        particles::NAME,
+        pairs::NAME,
+        binaries::NAME,
+        changes::NAME,
+        INDEX,
+        orbit::ORBIT,
+    ];
+    log::NAMES.into_iter().chain(events::NAMES).chain(single)
+}
+
 /// The files that a run leaves in its folder, as far as this module writes them, and what a killed
 /// process left half-written.
 ///
@@ -51,14 +64,7 @@ pub fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let recorded = log::NAMES.contains(&&*name)
-            || name == particles::NAME
-            || name == pairs::NAME
-            || name == binaries::NAME
-            || name == changes::NAME
-            || name == INDEX
-            || name == orbit::ORBIT
-            || events::NAMES.contains(&&*name)
+        let recorded = tables().any(|table| table == name)
             || name.starts_with("checkpoint")
             || name
                 .strip_prefix("snapshot-")

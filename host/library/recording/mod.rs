@@ -54,7 +54,7 @@ pub use self::changes::{ChangeTable, ChangeTableFault};
 pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::folder::{INDEX, OF_INDEX, next_number};
-pub use self::folder::{Lock, leftovers, lock};
+pub use self::folder::{Lock, leftovers, lock, tables};
 use self::log::Log;
 pub use self::orbit::ORBIT;
 use self::orbit::OrbitRows;

@@ -223,9 +223,7 @@ pub const RULES: &[Rule] = &[
         },
         |n, _| {
             let name = n.integrator_name();
-            format!(
-                "a field of your own lacks a derivative that {name} needs (`HostField::jerk` is for hermite4)"
-            )
+            format!("a field of your own lacks a derivative that {name} needs")
         },
         |n, _| {
             let hermite4 =

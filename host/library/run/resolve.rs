@@ -89,7 +89,7 @@ pub struct Run {
     pub choices: Vec<Choice>,
     /// Remark on kernels that were tuned, if there is one.
     pub remark: Option<String>,
-    /// Warnings of forces that single precision does not compute as well as others, and of a softening beyond the radii.
+    /// Warnings of forces that single precision does not compute as well as others, and of a softening beyond radii or orbits.
     pub warnings: Vec<String>,
     pub(crate) team: Option<Arc<Team>>,
     pub(crate) advice: Advice,
@@ -212,6 +212,14 @@ impl RunSpec {
         let encounters = spec.encounters.as_ref();
         let blurred =
             encounters.and_then(|encounters| blurred(encounters, physics.softening, spec.units));
+        let changed = match self.softening {
+            Some(softening) if softening > 0.0 => changed(
+                &suggest::changed_pairs(bodies, &physics, self.systems as usize),
+                softening,
+                spec.units,
+            ),
+            _ => None,
+        };
         let decision = spec.decide_groups(bodies, &pairs, &selection, needs.digits)?;
         spec.groups = decision.groups;
         choices.extend(decision.choice);
@@ -242,6 +250,7 @@ impl RunSpec {
                 .into_iter()
                 .chain(imprecise)
                 .chain(blurred)
+                .chain(changed)
                 .collect(),
             team: around.team.clone(),
             advice,
@@ -577,14 +586,40 @@ fn imprecise(error: f64) -> Option<String> {
     })
 }
 
+/// Warning of bound pairs with these semi-major axes, which softening changes.
+fn changed(axes: &[f64], softening: f64, units: Option<Units>) -> Option<String> {
+    let (least, greatest) = (axes.first()?, axes.last()?);
+    let unit = unit_of_length(units);
+    let (pairs, their) = match axes.len() {
+        1 => (
+            "a bound pair".to_owned(),
+            format!("the semi-major axis {least:.3e}{unit}"),
+        ),
+        count => (
+            format!("{count} bound pairs"),
+            format!("semi-major axes from {least:.3e} to {greatest:.3e}{unit}"),
+        ),
+    };
+    Some(format!(
+        "the softening, {softening:.3e}{unit}, is more than a tenth of {their} of {pairs}: it changes the orbits, and parts \
+         pairs closer than itself. Give {}, or a smaller one",
+        Setting::Softening.with(0)
+    ))
+}
+
+/// A blank and the name of the unit of length, if it has one.
+fn unit_of_length(units: Option<Units>) -> String {
+    let unit = units.and_then(|units| units.name_of_length());
+    unit.map(|name| format!(" {name}")).unwrap_or_default()
+}
+
 /// Warning of collisions of bodies that softening lets pass each other.
 fn blurred(encounters: &Encounters, softening: f64, units: Option<Units>) -> Option<String> {
     let mut radii = encounters.radii.clone();
     radii.sort_by(|a, b| b.total_cmp(a));
     let sum: f64 = radii.iter().take(2).sum();
     (encounters.may_collide() && softening > sum).then(|| {
-        let unit = units.and_then(|units| units.name_of_length());
-        let unit = unit.map(|name| format!(" {name}")).unwrap_or_default();
+        let unit = unit_of_length(units);
         format!(
             "the softening, {softening:.3e}{unit}, is more than the sum of the two largest radii, {sum:.3e}{unit}: bodies \
              that meet hardly attract each other at this distance. Give {}, or a smaller one",

@@ -15,6 +15,9 @@ const HEAVY: usize = 10;
 /// not stay one.
 const TIGHT: f64 = 0.125;
 
+/// Softening lengths below which a semi-major axis is so short that softening changes the orbit.
+const MUCH_WIDER: f64 = 10.0;
+
 /// Masses of stars, in solar masses.
 const STARS: std::ops::RangeInclusive<f64> = 0.01..=300.0;
 
@@ -79,10 +82,7 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
         return Chosen::new(0.0, format!("fewer than {FEW} bodies"));
     }
     let physics = physics_of(known.law, known.g);
-    let mut massive = Bodies::default();
-    (bodies.iter())
-        .filter(|body| physics.weight(body.mass) > 0.0)
-        .for_each(|body| massive.push(body));
+    let massive = massive(bodies, &physics);
     match massive.len() {
         0 => return Chosen::new(0.0, "no body has mass"),
         1 => return Chosen::new(0.0, "one body has mass, the others are test particles"),
@@ -118,9 +118,14 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
         .collect();
     let softening = median(radii) * (massive.len() as f64).cbrt().recip() / 2.0;
     let why = "half the mean distance of bodies, taken to stand for many";
-    match tight_pairs(&massive, &physics, softening) {
+    let axes = axes_of_pairs(&massive, &physics);
+    let tight = axes
+        .into_iter()
+        .filter(|axis| *axis < TIGHT * softening)
+        .count();
+    match tight {
         0 => Chosen::new(softening, why),
-        tight if tight > 1 && tight as f64 >= NO_CHANCE * massive.len() as f64 => {
+        tight if are_binaries(tight, massive.len()) => {
             let why = format!("{tight} pairs of bodies are bound, and close: binaries");
             Chosen::new(0.0, why)
         }
@@ -141,11 +146,49 @@ fn are_stars(masses: &[f64], units: Units) -> bool {
     stars.count() as f64 >= MOST * masses.len() as f64
 }
 
-/// Number of bound pairs that this softening would separate, and that are also close compared with the
-/// distance to the next body. (In dense regions some bodies are always near each other.)
-fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
+/// Semi-major axes of bound pairs that the softening of `physics` changes, from the least on: a tenth of theirs is less. There
+/// are none where they are so few that they may be chance.
+///
+/// # Panics
+/// If there are no systems.
+pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<f64> {
+    let each = bodies.len() / systems;
+    let unsoftened = physics_of(physics.law, physics.g);
+    let of_system = |system: usize| {
+        let system = bodies.part(system * each..(system + 1) * each);
+        let massive = massive(&system, &unsoftened);
+        let axes = axes_of_pairs(&massive, &unsoftened);
+        let changed = axes
+            .into_iter()
+            .filter(|axis| *axis < MUCH_WIDER * physics.softening);
+        let changed: Vec<f64> = changed.collect();
+        let are_chance = massive.len() >= FEW && !are_binaries(changed.len(), massive.len());
+        if are_chance { vec![] } else { changed }
+    };
+    let mut axes: Vec<f64> = (0..systems).flat_map(of_system).collect();
+    axes.sort_by(f64::total_cmp);
+    axes
+}
+
+/// Returns whether so many pairs of bodies with mass are no chance.
+fn are_binaries(pairs: usize, bodies: usize) -> bool {
+    pairs > 1 && pairs as f64 >= NO_CHANCE * bodies as f64
+}
+
+/// The bodies that attract others.
+fn massive(bodies: &Bodies, physics: &Physics) -> Bodies {
+    let mut massive = Bodies::default();
+    (bodies.iter())
+        .filter(|body| physics.weight(body.mass) > 0.0)
+        .for_each(|body| massive.push(body));
+    massive
+}
+
+/// Semi-major axes of bound pairs that are close compared with the distance to the next body. (In dense regions some
+/// bodies are always near each other.)
+fn axes_of_pairs(massive: &Bodies, physics: &Physics) -> Vec<f64> {
     if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
-        return 0; // none of its orbits are ellipses
+        return vec![]; // none of its orbits are ellipses
     }
     let points: Vec<[f64; 3]> = massive.iter().map(|body| body.position).collect();
     let mut partners = vec![None; points.len()];
@@ -156,12 +199,15 @@ fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
     // One of each two.
     let alone: Vec<usize> = (0..points.len()).filter(|&i| !is_second[i]).collect();
     let places: Vec<[f64; 3]> = alone.iter().map(|&i| points[i]).collect();
-    let is_tight = |(i, other): (usize, Neighbour)| {
-        let pair = partners[i].and_then(|j| binaries::pair(massive, physics, [i, j]));
-        pair.is_some_and(|pair| pair.semi_major_axis < TIGHT * softening.min(other.distance))
+    // A pair alone has no next body.
+    let others = nearest(&places).into_iter().map(Some);
+    let with_others = (alone.into_iter()).zip(others.chain(std::iter::once(None)));
+    let axis = |(i, other): (usize, Option<Neighbour>)| {
+        let pair = binaries::pair(massive, physics, [i, partners[i]?])?;
+        let limit = other.map_or(f64::INFINITY, |other| TIGHT * other.distance);
+        (pair.semi_major_axis < limit).then_some(pair.semi_major_axis)
     };
-    let with_others = alone.into_iter().zip(nearest(&places));
-    with_others.filter(|both| is_tight(*both)).count()
+    with_others.filter_map(axis).collect()
 }
 
 /// A law without softening.

@@ -97,6 +97,35 @@ fn binaries_are_not_softened() {
     assert!((1..60).contains(&parted), "{parted} of 200");
 }
 
+/// A softening that was given changes orbits of binaries; pairs that are bound by chance are not told of.
+#[test]
+fn a_softening_that_changes_orbits_is_found() {
+    let under = |bodies: &Bodies, softening| {
+        let physics = Physics {
+            softening,
+            ..GRAVITY
+        };
+        changed_pairs(bodies, &physics, 1)
+    };
+    let pair = two_body(1.0, 0.0).expect("bodies");
+    let [axis] = under(&pair, 0.11)[..] else {
+        panic!("one pair")
+    };
+    assert!((axis - 1.0).abs() < 1e-12, "{axis}");
+    assert_eq!(under(&pair, 0.09), [0.0; 0]);
+    let generator = GENERATORS.iter().find(|g| g.name == "plummer").expect("it");
+    let options = Options::new(1).with(Parameter::Bodies, 500.0);
+    let options = options.with(Parameter::Binaries, 0.3);
+    let (made, _) = generator.make(&options, None, None).expect("in range");
+    let axes = under(&made.bodies, 0.01);
+    assert!(axes.len() > 50 && axes.is_sorted(), "{axes:?}");
+    assert!(axes.last().is_some_and(|&axis| axis < 0.1), "{axes:?}");
+    for seed in 1..=20 {
+        let cluster = plummer(1000, seed).expect("bodies");
+        assert_eq!(under(&cluster, 0.05), [0.0; 0], "{seed}");
+    }
+}
+
 /// Of many bodies, too, fixed steps follow a close pair that is not of the heaviest body, or the
 /// program says that they cannot.
 #[test]

@@ -837,7 +837,7 @@ class Simulation(Named):
         max_drift : float
             Warns, once, when the energy has drifted by more than this fraction, or is not a number. Without `every`, the
             energy is looked at from time to time and at the end, as long as that takes little time. In a field of your
-            own, only `every` looks at it, and says once if the energy cannot be watched. Warns, once, of test particles
+            own without a `potential`, it cannot be watched, and `every` says so once. Warns, once, of test particles
             too. Their energies are judged where one body has mass, or where only fields at rest pull. Their Jacobi
             constants are judged where two bodies on a circle dominate.
         max_steps : int, optional

@@ -245,7 +245,7 @@ impl Running {
         mut simulation: simulation::Simulation,
         (origin, particles): (Option<Conserved>, Vec<Origin>),
         faults: &Faults,
-        has_own_fields: bool,
+        (has_own_fields, lacks_potential): (bool, bool),
     ) -> Result<Self, Failure> {
         let began = Instant::now();
         let good = simulation.good_state().map_err(|error| {
@@ -259,11 +259,11 @@ impl Running {
         let kept = (Instant::now(), began.elapsed());
         let (origin, cost) = match origin {
             // Nothing is looked at: no look has to be timed.
-            Some(origin) if has_own_fields => (origin, None),
+            Some(origin) if lacks_potential => (origin, None),
             _ => {
                 let began = Instant::now();
                 let now = simulation.conserved()?;
-                let cost = (!has_own_fields).then(|| began.elapsed());
+                let cost = (!lacks_potential).then(|| began.elapsed());
                 (origin.unwrap_or(now), cost)
             }
         };
@@ -534,7 +534,8 @@ impl Simulation {
                 (false, false) => None,
             };
             let begin = |simulation, origin: Option<Conserved>, particles: Vec<Origin>| {
-                Running::begin(simulation, (origin, particles), &noted, has_own_fields)
+                let of_fields = (has_own_fields, lacks_potential);
+                Running::begin(simulation, (origin, particles), &noted, of_fields)
             };
             let (mut running, run) = match saved {
                 None => {

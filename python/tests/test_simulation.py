@@ -798,6 +798,8 @@ def test_a_field_without_a_potential_is_not_watched() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert simulate(Spring(1.0)).largest_energy_error < 1e-5
+    with pytest.warns(UserWarning, match="the energy has drifted"):
+        ap.Simulation(single(1.0, 0.5), field=Spring(1.0), dt=2.1, device="cpu").integrate(42.0)
 
     class Wrong(Spring):
         def potential(self, time: float, position: Any) -> Any:

@@ -121,13 +121,13 @@ struct Within<'a> {
 
 impl Within<'_> {
     /// Takes the block time steps of a span; none if the watch broke off, and then bodies are as they were at
-    /// its beginning. This state is saved first, if it is not `saved`.
+    /// its beginning.
     fn advance(
         &mut self,
         backend: &mut dyn Backend,
         clock: &Clock,
         (dt, eta): (f64, f64),
-        (interactions, saved): (f64, Option<SavedState>),
+        interactions: f64,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let mut told = |share: f64| {
             (self.watch)(Progress {
@@ -137,10 +137,7 @@ impl Within<'_> {
                 is_within_step: true,
             })
         };
-        let saved = match saved {
-            Some(saved) => saved,
-            None => backend.save()?,
-        };
+        let saved = backend.save()?;
         let counts = block_steps(backend)?.advance_unless(dt, eta, &mut told)?;
         if counts.is_none() {
             backend.restore(&saved)?;
@@ -483,10 +480,9 @@ impl Simulation {
             } => {
                 let changes = self.changes_with_time();
                 for _ in 0..steps {
-                    let saved = match self.encounters {
-                        None => self.follow_hard_pairs()?,
-                        Some(_) => None,
-                    };
+                    if self.encounters.is_none() {
+                        self.follow_hard_pairs()?;
+                    }
                     let (backend, clock) = (&mut *self.backend, &mut self.clock);
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
@@ -505,8 +501,7 @@ impl Simulation {
                             let counts = match within {
                                 None => Some(block_steps(backend)?.advance(dt, eta)?),
                                 Some(within) => {
-                                    let known = (self.interactions, saved);
-                                    within.advance(backend, clock, (dt, eta), known)?
+                                    within.advance(backend, clock, (dt, eta), self.interactions)?
                                 }
                             };
                             let Some(counts) = counts else {

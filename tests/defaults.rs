@@ -213,6 +213,10 @@ fn no_chosen_step_loses_the_energy() {
             "bodies on orbits come near each other",
         ),
         (
+            "kepler-ring --bodies 100 --mass-ratio 0.1 --until 1",
+            "fall onto each other: a tenth of the Hill radius",
+        ),
+        (
             "kepler-ring --bodies 12 --mass-ratio 1 --until 4",
             "bodies on orbits come near each other",
         ),
@@ -272,8 +276,12 @@ fn bodies_that_outrun_their_step_are_told_of() {
     let falling = "run uniform-sphere --bodies 200 --virial-ratio 0.6 --softening 1e-4 --integrator leapfrog --until 0.5 --out o --no-picture";
     let ended = folder.run(falling);
     assert_eq!(ended.complained.matches(said).count(), 1, "{ended}");
+    let resumed = folder.run("resume o --until 0.6");
+    assert_eq!(resumed.complained.matches(said).count(), 1, "{resumed}");
     let given = format!("{falling} --dt 0.01 --overwrite");
     assert!(!folder.run(&given).complained.contains(said));
+    let resumed = folder.run("resume o --until 0.6");
+    assert!(!resumed.complained.contains(said), "{resumed}");
     for quiet in [
         "plummer --bodies 300",
         "cold-collapse --bodies 300",

@@ -8,6 +8,7 @@ mod encounters;
 mod following;
 mod good_state;
 mod looks;
+mod outrun;
 mod scheduled;
 mod scheme;
 mod start;
@@ -20,6 +21,7 @@ pub use builder::SimulationBuilder;
 pub use changes::{ChangeError, NewValues};
 pub(crate) use encounters::Renumbered;
 pub use good_state::GoodState;
+pub use outrun::Outrun;
 pub use scheduled::{BodyChange, DueBody, Schedule, ScheduleError, ScheduledChanges};
 pub use scheme::IntegrationScheme;
 pub use start::OpenedRun;
@@ -29,6 +31,7 @@ use std::time::{Duration, Instant};
 
 use self::encounters::Found;
 use self::following::Follow;
+use self::outrun::ChosenStep;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
@@ -79,6 +82,8 @@ pub struct Simulation {
     brought: Brought,
     /// Number of changes from outside.
     changes: u64,
+    /// None if the step was given, or follows the motion.
+    chosen_step: Option<ChosenStep>,
 }
 
 /// Time and steps that a simulation has reached.
@@ -245,6 +250,7 @@ impl Simulation {
             lost: Lost::default(),
             brought: Brought::default(),
             changes: 0,
+            chosen_step: None,
         })
     }
 
@@ -296,6 +302,7 @@ impl Simulation {
             lost: Lost::default(),
             brought: Brought::default(),
             changes: 0,
+            chosen_step: None,
         })
     }
 

@@ -1001,6 +1001,16 @@ class Simulation(Named):
                 stacklevel=level,
             )
 
+        if (outrun := self._simulation.outrun()) is not None:
+            time, dt, suited, why = outrun
+            now, taken = self._in_words(suited), self._in_words(abs(dt))
+            warnings.warn(
+                f"at time {self._in_words(time)} a step of {now} would be chosen ({why.replace(' at the start', '')}), and "
+                f"steps of {taken} are taken, which were chosen at the start: give a smaller `dt`, or "
+                "`integrator=ap.Hermite4(eta=0.01)`",
+                stacklevel=level,
+            )
+
     def _better(self) -> str:
         return "`eta`" if self.integrator.eta is not None else "`dt`"
 

@@ -194,7 +194,7 @@ impl RunSpec {
             return suggest::fall_into_fields(bodies, &external, self.span())
                 .then_some(Close::Fields);
         }
-        let may_be_orbits = n > 2 && !is_planetary && !softened && are_about_one;
+        let may_be_orbits = n > 2 && !is_planetary && are_about_one;
         if may_be_orbits && suggest::orbits_are_close(bodies, physics) {
             return Some(Close::Orbits);
         }

@@ -389,7 +389,7 @@ fn of_pair(
 /// Two bodies, as if they were alone and not softened.
 pub(super) struct Orbit {
     /// Distance at the start.
-    radius: f64,
+    pub(super) radius: f64,
     /// `G (m₁ + m₂)`.
     pub(super) mu: f64,
     /// Energy per reduced mass.

@@ -132,7 +132,8 @@ const fn coarsest_from(now: u64) -> u32 {
     (SPAN.trailing_zeros()).saturating_sub(now.trailing_zeros())
 }
 
-/// Results for each of so many. Several threads compute them from a number on that takes as long as to wake threads.
+/// Results for a `count` of things. From `several` of them on, more than one thread computes: to wake threads takes as
+/// long as a few results.
 fn of_each<T: Send>(count: usize, several: usize, of: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     match count < several {
         true => (0..count).map(of).collect(),

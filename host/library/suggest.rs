@@ -11,7 +11,7 @@ mod tests;
 pub use block_steps::{BlockSettings, neighbours_pay};
 pub use close::{fall_into_fields, orbits_are_close, turn_each_other};
 pub use rounding::error_in_single;
-pub use softening::{choose_softening, softening};
+pub use softening::{choose_softening, parted_pairs, softening};
 pub use step::{are_on_orbits, choose_step, dynamical_time, longest_step};
 
 use crate::bodies::Bodies;

@@ -209,6 +209,11 @@ impl RunSpec {
             true => imprecise(suggest::error_in_single(bodies, &physics)),
             false => None,
         };
+        let is_given = self.softening.is_some_and(|softening| softening > 0.0);
+        let parted = match is_given && spec.systems == 1 {
+            true => parted(suggest::parted_pairs(bodies, &physics)),
+            false => None,
+        };
         let encounters = spec.encounters.as_ref();
         let blurred =
             encounters.and_then(|encounters| blurred(encounters, physics.softening, spec.units));
@@ -242,6 +247,7 @@ impl RunSpec {
                 .into_iter()
                 .chain(imprecise)
                 .chain(blurred)
+                .chain(parted)
                 .collect(),
             team: around.team.clone(),
             advice,
@@ -429,7 +435,10 @@ impl RunSpec {
                 Kind::Few if *advice == Advice::MANY => {
                     Some("few bodies, which come near each other")
                 }
-                Kind::Plunging if [Advice::MANY, Advice::INDIVIDUALS].contains(advice) => {
+                Kind::Plunging
+                    if self.made_by.is_none()
+                        || [Advice::MANY, Advice::INDIVIDUALS].contains(advice) =>
+                {
                     Some("bodies pass each other, or fall onto one")
                 }
                 _ => None,
@@ -575,6 +584,19 @@ fn imprecise(error: f64) -> Option<String> {
             Setting::Accuracy.with("double")
         )
     })
+}
+
+/// Warning of pairs that softening parts.
+fn parted(pairs: usize) -> Option<String> {
+    let they = match pairs {
+        0 => return None,
+        1 => "1 pair of bodies is bound, with a semi-major axis".to_owned(),
+        more => format!("{more} pairs of bodies are bound, with semi-major axes"),
+    };
+    Some(format!(
+        "{they} below ten softening lengths: softening changes their orbits, and may part them. Give {}, or a smaller one",
+        Setting::Softening.with(0)
+    ))
 }
 
 /// Warning of collisions of bodies that softening lets pass each other.

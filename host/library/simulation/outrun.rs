@@ -35,7 +35,7 @@ impl Simulation {
         self.chosen_step.map(|chosen| chosen.leapfrogs)
     }
 
-    /// Goes on with a step that was chosen at the start, and is worth so many leapfrogs, or that was not chosen.
+    /// Goes on with a step that was chosen at the start, and is worth this number of leapfrogs, or that was not chosen.
     #[must_use]
     pub fn having_chosen_step(self, leapfrogs: Option<f64>) -> Self {
         let chosen_step = leapfrogs.map(|leapfrogs| ChosenStep {
@@ -48,7 +48,7 @@ impl Simulation {
         }
     }
 
-    /// Looks at whether bodies have outrun a step that was chosen: at a time from which a run to this `end` would
+    /// Looks at whether bodies have outrun a step that was chosen: a run from now to this `end` would
     /// [choose](suggest::choose_step) a much shorter one. This is told once.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::step::{HEAVY_SHARE, Orbit, heaviest, times_in_fields, turn_in_fields};
+use super::step::{HEAVY_SHARE, Orbit, heaviest, times_in_fields, turn_in_fields, turn_in_plane};
 use super::{FEW, distance, median};
 use crate::bodies::Bodies;
 use crate::fields::External;
@@ -26,6 +26,9 @@ const FALLING: f64 = 0.999;
 
 /// Bodies about one, from which on two that fall onto each other are a chance.
 const BY_CHANCE: usize = 16;
+
+/// Share of the time in fields at the start, below which bodies need steps of their own in the plane of a disc.
+const OF_DISC: f64 = 0.2;
 
 /// Number of bodies that are followed into fields, at most: every k-th of more.
 const FOLLOWED: usize = 10_000;
@@ -125,11 +128,21 @@ pub fn turn_each_other(bodies: &Bodies, physics: &Physics) -> bool {
 }
 
 /// Returns whether bodies fall so far into fields, within a time of this `span`, that they need shorter steps there: a
-/// tenth of the shortest at the start, or less.
+/// tenth of the shortest at the start, or less. Bodies above a thin disc need them if theirs are a fifth in its plane.
 pub fn fall_into_fields(bodies: &Bodies, external: &External, span: f64) -> bool {
     let now = times_in_fields(bodies, Some(external));
     let shortest = now.iter().copied().fold(f64::INFINITY, f64::min);
+    let centres = external.resting_centres();
+    let is_over_disc = |i: usize| {
+        let place = bodies.body(i).position;
+        let mut in_planes = centres
+            .iter()
+            .map(|&centre| turn_in_plane(external, centre, place));
+        in_planes.any(|time| time < OF_DISC * now[i])
+    };
+    let every = bodies.len().div_ceil(FOLLOWED).max(1);
     time_in_falls(bodies, external, span) < MUCH_SHORTER * shortest
+        || (0..bodies.len()).step_by(every).any(is_over_disc)
 }
 
 /// The shortest time in which fields turn a body by a radian, on the way of bodies to their pericentres within a `span`.

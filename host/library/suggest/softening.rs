@@ -4,7 +4,7 @@ use super::close::falling;
 use super::{Chosen, FEW, Known, are_planets, distance, median};
 use crate::binaries;
 use crate::bodies::Bodies;
-use crate::neighbours::{Neighbour, mutual, nearest};
+use crate::neighbours::{mutual, nearest};
 use crate::physics::{ForceLaw, Physics};
 use crate::units::{SOLAR_MASS, Units};
 
@@ -135,9 +135,9 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
         .collect();
     let softening = median(radii) * (massive.len() as f64).cbrt().recip() / 2.0;
     let why = "half the mean distance of bodies, taken to stand for many";
-    match tight_pairs(&massive, &physics, softening) {
+    match tight_pairs(&massive, &physics, TIGHT * softening) {
         0 => Chosen::new(softening, why),
-        tight if tight > 1 && tight as f64 >= NO_CHANCE * massive.len() as f64 => {
+        tight if are_no_chance(tight, massive.len()) => {
             let why = format!("{tight} pairs of bodies are bound, and close: binaries");
             Chosen::new(0.0, why)
         }
@@ -158,9 +158,34 @@ fn are_stars(masses: &[f64], units: Units) -> bool {
     stars.count() as f64 >= MOST * masses.len() as f64
 }
 
-/// Number of bound pairs that this softening would separate, and that are also close compared with the
+/// Returns whether this number of pairs is no chance in bodies with mass.
+fn are_no_chance(pairs: usize, bodies: usize) -> bool {
+    pairs > 1 && pairs as f64 >= NO_CHANCE * bodies as f64
+}
+
+/// Number of binaries that this softening would part, because it is more than a tenth of their semi-major axes. None of
+/// many bodies that are pairs by chance.
+pub fn parted_pairs(bodies: &Bodies, physics: &Physics) -> usize {
+    /// Number of bodies up to which one pair is no chance.
+    const FEW_ENOUGH: usize = 10;
+    let alone = physics_of(physics.law, physics.g);
+    let mut massive = Bodies::default();
+    (bodies.iter())
+        .filter(|body| alone.weight(body.mass) > 0.0)
+        .for_each(|body| massive.push(body));
+    if massive.len() < 2 {
+        return 0;
+    }
+    let found = tight_pairs(&massive, &alone, 10.0 * physics.softening);
+    match massive.len() <= FEW_ENOUGH || are_no_chance(found, massive.len()) {
+        true => found,
+        false => 0,
+    }
+}
+
+/// Number of bound pairs with a semi-major axis below this one, and that are also close compared with the
 /// distance to the next body. (In dense regions some bodies are always near each other.)
-fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
+fn tight_pairs(massive: &Bodies, physics: &Physics, longest: f64) -> usize {
     if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
         return 0; // none of its orbits are ellipses
     }
@@ -173,12 +198,16 @@ fn tight_pairs(massive: &Bodies, physics: &Physics, softening: f64) -> usize {
     // One of each two.
     let alone: Vec<usize> = (0..points.len()).filter(|&i| !is_second[i]).collect();
     let places: Vec<[f64; 3]> = alone.iter().map(|&i| points[i]).collect();
-    let is_tight = |(i, other): (usize, Neighbour)| {
+    let others = nearest(&places);
+    // There may be no other.
+    let distance = |k: usize| others.get(k).map_or(f64::INFINITY, |other| other.distance);
+    let is_tight = |(k, &i): (usize, &usize)| {
         let pair = partners[i].and_then(|j| binaries::pair(massive, physics, [i, j]));
-        pair.is_some_and(|pair| pair.semi_major_axis < TIGHT * softening.min(other.distance))
+        pair.is_some_and(|pair| pair.semi_major_axis < longest.min(TIGHT * distance(k)))
     };
-    let with_others = alone.into_iter().zip(nearest(&places));
-    with_others.filter(|both| is_tight(*both)).count()
+    (alone.iter().enumerate())
+        .filter(|both| is_tight(*both))
+        .count()
 }
 
 /// A law without softening.

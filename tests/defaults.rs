@@ -206,11 +206,18 @@ fn no_chosen_step_loses_the_energy() {
     let folder = Folder::new();
     let table = "x,y,z,vx,vy,vz,m\n1,0,0,0,0.3,0,1e-9\n5,5,0,0,0,0,1e-9\n";
     std::fs::write(folder.0.path().join("fall.csv"), table).expect("written");
+    // A test particle that falls to a star, beside a planet.
+    let table = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n5,0,0,0,0.447,0,1e-3\n1,0,0,0,0.08,0,0\n";
+    std::fs::write(folder.0.path().join("particle.csv"), table).expect("written");
     let field = "bodies fall far into a field";
     for (run, why) in [
         (
             "kepler-ring --bodies 30 --mass-ratio 0.1 --until 10",
             "bodies on orbits come near each other",
+        ),
+        (
+            "kepler-ring --bodies 100 --mass-ratio 0.1 --until 1",
+            "fall onto each other: a tenth of the Hill radius",
         ),
         (
             "kepler-ring --bodies 12 --mass-ratio 1 --until 4",
@@ -231,6 +238,14 @@ fn no_chosen_step_loses_the_energy() {
         (
             "plummer --bodies 100 --until 1 --field hernquist:mass=10,scale=0.01",
             field,
+        ),
+        (
+            "plummer --bodies 30 --seed 2 --until 1 --field miyamoto-nagai:mass=100,a=1,b=0.01",
+            "hermite4 with --eta 0.01",
+        ),
+        (
+            "particle.csv --until 20",
+            "bodies pass each other, or fall onto one",
         ),
         (
             "plummer --bodies 300 --until 5 --softening 3",
@@ -269,11 +284,23 @@ fn no_chosen_step_loses_the_energy() {
 fn bodies_that_outrun_their_step_are_told_of() {
     let folder = Folder::new();
     let said = "would be chosen now (√(0.05 ε / a) of the largest acceleration)";
-    let falling = "run uniform-sphere --bodies 200 --virial-ratio 0.6 --softening 1e-4 --integrator leapfrog --until 0.5 --out o --no-picture";
+    let falling = "run uniform-sphere --bodies 200 --virial-ratio 0.6 --softening 1e-4 --integrator leapfrog --until 0.5 --out o --no-picture --checkpoint-every 10";
     let ended = folder.run(falling);
     assert_eq!(ended.complained.matches(said).count(), 1, "{ended}");
     let given = format!("{falling} --dt 0.01 --overwrite");
     assert!(!folder.run(&given).complained.contains(said));
+    // A resumed run does not know who chose the step but by its checkpoint.
+    let resumed = |seed: u32, more: &str| {
+        let short = falling.replace("--until 0.5", "--until 0.1");
+        let all = format!("{short} --seed {seed} --accuracy double --overwrite {more}");
+        folder.run(&all).expect(0, &[]);
+        let resumed = folder.run("resume o --until 0.5");
+        resumed.expect(0, &[]);
+        resumed.complained.contains(said)
+    };
+    let seeds = [1, 3, 11, 12, 14, 17, 18, 22];
+    assert!(seeds.iter().any(|&seed| resumed(seed, "")));
+    assert!(!seeds.iter().any(|&seed| resumed(seed, "--dt 6e-4")));
     for quiet in [
         "plummer --bodies 300",
         "cold-collapse --bodies 300",
@@ -285,6 +312,59 @@ fn bodies_that_outrun_their_step_are_told_of() {
         ended.expect(0, &[]);
         assert!(!ended.complained.contains("would be chosen now"), "{ended}");
     }
+}
+
+/// Binaries that a given softening would part are told of; bodies that are pairs by chance are not.
+#[test]
+fn a_softening_that_parts_binaries_is_told_of() {
+    let folder = Folder::new();
+    let run = |arguments: &str| {
+        let all = format!("run {arguments} --steps 1 --out o --overwrite --no-picture");
+        let ended = folder.run(&all);
+        ended.expect(0, &[]);
+        ended.complained
+    };
+    let said = "softening changes their orbits";
+    for told in [
+        "plummer --bodies 300 --binaries 0.3 --softening 0.001",
+        "two-body --softening 0.3",
+    ] {
+        assert!(run(told).contains(said), "{told}");
+    }
+    for quiet in [
+        "plummer --bodies 300 --binaries 0.3",
+        "plummer --bodies 300 --softening 0.05",
+        "two-body --softening 0.01",
+    ] {
+        assert!(!run(quiet).contains(said), "{quiet}");
+    }
+}
+
+/// Where hermite4 takes velocities that it predicts, a run says which order is left.
+#[test]
+fn predicted_velocities_in_fields_are_told_of() {
+    let folder = Folder::new();
+    let blocks = "--block-steps --integrator hermite4 --eta 0.02 --softening 0.05 --until 0.01 --overwrite --no-picture";
+    let run = |options: &str| {
+        let all =
+            format!("run plummer --bodies 20 --field tide:omega=1 {blocks} --out o {options}");
+        let ended = folder.run(&all);
+        ended.expect(0, &[]);
+        ended.said.contains("are of third order")
+    };
+    assert!(run("--device emulator"));
+    assert!(!run("--device cpu"));
+}
+
+/// A step that is chosen does not know what fields that move will do, and says so.
+#[test]
+fn fields_that_move_are_told_of() {
+    let folder = Folder::new();
+    let path = "0 1 0 0\n10 2 0 0\n";
+    std::fs::write(folder.0.path().join("path.txt"), path).expect("written");
+    let field = "run plummer --bodies 100 --steps 1 --field point:mass=1,path=path.txt --out o --no-picture";
+    let said = "how near bodies will come to fields that change with time is not known";
+    folder.run(field).expect(0, &[said]);
 }
 
 /// A run to where the bodies are already, or to no time, is refused in words that say so.

@@ -1,7 +1,7 @@
 //! Limit to the drift of the energy.
 
 use allpairs::diagnostics::EnergyLook;
-use allpairs::recording::Outrun;
+use allpairs::simulation::Outrun;
 use allpairs::test_particles::Look;
 
 use crate::say;

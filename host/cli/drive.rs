@@ -285,11 +285,7 @@ fn advance(
             }
             if !warned && look.has_drifted(drift.bound) {
                 warned = true;
-                if let Some(preview) = &mut preview {
-                    undrawn = undrawn
-                        .take()
-                        .or_else(|| Some(preview.clear().err()?.into()));
-                }
+                clear(&mut preview, &mut undrawn);
                 bar.suspend(|| drift.warn(&look, times));
             }
         }
@@ -297,11 +293,7 @@ fn advance(
             && !warned_of_particles
             && look.has_drifted(drift.bound).is_some()
         {
-            if let Some(preview) = &mut preview {
-                undrawn = undrawn
-                    .take()
-                    .or_else(|| Some(preview.clear().err()?.into()));
-            }
+            clear(&mut preview, &mut undrawn);
             let warn = || drift.warn_of_particles((*steps, *time), look, times);
             warned_of_particles = bar.suspend(warn);
         }
@@ -348,11 +340,7 @@ fn advance(
                 }
             }
             RunEvent::Outrun(outrun) => {
-                if let Some(preview) = &mut preview {
-                    undrawn = undrawn
-                        .take()
-                        .or_else(|| Some(preview.clear().err()?.into()));
-                }
+                clear(&mut preview, &mut undrawn);
                 bar.suspend(|| warn_of_step(&outrun, times));
             }
             RunEvent::Sample(_)
@@ -379,6 +367,13 @@ fn advance(
         ));
     }
     Ok((outcome, [warned, warned_of_particles]))
+}
+
+/// Takes the picture away before a warning, if there is one, or keeps the reason why it could not be drawn.
+fn clear(preview: &mut Option<Watch>, undrawn: &mut Option<anyhow::Error>) {
+    if let (Some(preview), None) = (preview, &undrawn) {
+        *undrawn = preview.clear().err().map(anyhow::Error::from);
+    }
 }
 
 /// Time after a request to stop from which on another one ends the program at once. Some send two together, as `timeout` does.

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use allpairs::backend::Neighbours;
 use allpairs::bodies::Bodies;
-use allpairs::integrator::{Pace, TimeSteps};
+use allpairs::fields::ExternalField;
+use allpairs::integrator::{Integrator, Pace, TimeSteps};
 use allpairs::io::Format;
 use allpairs::run::Run;
 use allpairs::selection::{Place, Selection};
@@ -65,6 +66,7 @@ pub(super) fn of_run(
             "a field changes with time: the energy is not conserved, and its drift not watched"
                 .into()
         }),
+        of_predicted_velocities(run),
         digits(run),
         neighbours(run, n),
         (run.choice(Setting::Groups))
@@ -108,6 +110,19 @@ fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<St
         neighbours.unwrap_or_default(),
         why.unwrap_or_default()
     ))
+}
+
+/// Order of block time steps in fields that depend on velocities, where these are velocities that were predicted.
+fn of_predicted_velocities(run: &Run) -> Option<String> {
+    let fields = &run.spec.fields;
+    let depends = fields.iter().any(ExternalField::needs_velocity);
+    let is_predicted = run.selection.place != Place::Cpu || fields.have_relativity();
+    let is_fourth = run.integrator == Integrator::Hermite4;
+    (depends && is_predicted && is_fourth && run.spec.time_steps() == TimeSteps::Blocks).then(|| {
+        "in fields that depend on velocities, block time steps of hermite4 take predicted ones, and are of third order; \
+         hermite6 predicts better"
+            .to_owned()
+    })
 }
 
 /// Digits of pairs in block time steps on a device.

@@ -214,7 +214,9 @@ pub(super) fn resume(
     run::tell_memory(&run, &checkpoint.bodies, out)?;
     let (bodies, saved) = (checkpoint.bodies.clone(), (clock, &checkpoint.state));
     let simulation = run.clone().resume(bodies, saved, checkpoint.kept.lost)?;
-    let simulation = simulation.having_brought(checkpoint.kept.brought);
+    let simulation = simulation
+        .having_brought(checkpoint.kept.brought)
+        .having_chosen_step(checkpoint.kept.chosen_step);
     let Some(format) = asked.kept.snapshot_format else {
         bail!("{} names no `snapshot-format`", config.display());
     };

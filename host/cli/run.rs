@@ -280,10 +280,6 @@ fn begin(
         let hint = hint_of_units(recording.origin());
         hint.inspect(|hint| say::tell(format_args!("hint: {hint}")));
     }
-    let recording = match run.leapfrogs_of_chosen_step() {
-        Some(leapfrogs) => recording.watching_steps(leapfrogs),
-        None => recording,
-    };
     let recording = recording.of_settings(settings);
     let recording = recording.stop_if(options.kept.stop_if.clone());
     let recording = changes::follow(recording, changes)?;

@@ -53,6 +53,8 @@ pub struct Kept {
     pub lost: Lost,
     /// Quantities that changes from outside brought.
     pub brought: Brought,
+    /// Steps of a leapfrog that a step is worth, if it was chosen for the bodies at the start and stays.
+    pub chosen_step: Option<f64>,
 }
 
 /// Reason why a file is not a checkpoint to continue from.
@@ -307,6 +309,7 @@ mod tests {
                 } else {
                     Brought::default()
                 },
+                chosen_step: steps.is_multiple_of(7).then_some(5.0),
             },
             bodies,
             state,
@@ -367,8 +370,15 @@ mod tests {
     /// Runs go on from files of earlier versions, so a checkpoint keeps its bytes: with all parts, and with none.
     #[test]
     fn files_keep_their_bytes() {
-        let found = [(420, [0.75, 0.5]), (421, [0.0; 2])].map(|(steps, energies)| {
+        let all = [0.75, 0.5];
+        let parts = [
+            (420, all, Some(5.0)),
+            (420, all, None),
+            (421, [0.0; 2], None),
+        ];
+        let found = parts.map(|(steps, energies, chosen_step)| {
             let mut written = checkpoint(2, steps);
+            written.kept.chosen_step = chosen_step;
             [
                 written.origin.energy.external,
                 written.origin.kinetic_of_whole,
@@ -382,7 +392,9 @@ mod tests {
             let numbers = [flags, checksum].map(|bytes| u32::from_le_bytes(*bytes));
             (bytes.len(), numbers)
         });
-        assert_eq!(found, [(838, [1023, 0xd58f_6de2]), (430, [0, 0xead1_68ee])]);
+        let of_parts = [(846, [2047, 0x0561_2f11]), (838, [1023, 0xd58f_6de2])];
+        assert_eq!(found[..2], of_parts);
+        assert_eq!(found[2], (430, [0, 0xead1_68ee]));
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

@@ -8,6 +8,7 @@ mod encounters;
 mod following;
 mod good_state;
 mod looks;
+mod outrun;
 mod scheduled;
 mod scheme;
 mod start;
@@ -20,6 +21,7 @@ pub use builder::SimulationBuilder;
 pub use changes::{ChangeError, NewValues};
 pub(crate) use encounters::Renumbered;
 pub use good_state::GoodState;
+pub use outrun::Outrun;
 pub use scheduled::{BodyChange, DueBody, Schedule, ScheduleError, ScheduledChanges};
 pub use scheme::IntegrationScheme;
 pub use start::OpenedRun;
@@ -29,6 +31,7 @@ use std::time::{Duration, Instant};
 
 use self::encounters::Found;
 use self::following::Follow;
+use self::outrun::ChosenStep;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
 use crate::bodies::Bodies;
@@ -79,6 +82,8 @@ pub struct Simulation {
     brought: Brought,
     /// Number of changes from outside.
     changes: u64,
+    /// None if the step was given, or follows the motion.
+    chosen_step: Option<ChosenStep>,
 }
 
 /// Time and steps that a simulation has reached.
@@ -121,13 +126,13 @@ struct Within<'a> {
 
 impl Within<'_> {
     /// Takes the block time steps of a span; none if the watch broke off, and then bodies are as they were at
-    /// its beginning. This state is saved first, if it is not `saved`.
+    /// its beginning.
     fn advance(
         &mut self,
         backend: &mut dyn Backend,
         clock: &Clock,
         (dt, eta): (f64, f64),
-        (interactions, saved): (f64, Option<SavedState>),
+        interactions: f64,
     ) -> Result<Option<BlockCounts>, ForceError> {
         let mut told = |share: f64| {
             (self.watch)(Progress {
@@ -137,10 +142,7 @@ impl Within<'_> {
                 is_within_step: true,
             })
         };
-        let saved = match saved {
-            Some(saved) => saved,
-            None => backend.save()?,
-        };
+        let saved = backend.save()?;
         let counts = block_steps(backend)?.advance_unless(dt, eta, &mut told)?;
         if counts.is_none() {
             backend.restore(&saved)?;
@@ -248,6 +250,7 @@ impl Simulation {
             lost: Lost::default(),
             brought: Brought::default(),
             changes: 0,
+            chosen_step: None,
         })
     }
 
@@ -299,6 +302,7 @@ impl Simulation {
             lost: Lost::default(),
             brought: Brought::default(),
             changes: 0,
+            chosen_step: None,
         })
     }
 
@@ -483,10 +487,9 @@ impl Simulation {
             } => {
                 let changes = self.changes_with_time();
                 for _ in 0..steps {
-                    let saved = match self.encounters {
-                        None => self.follow_hard_pairs()?,
-                        Some(_) => None,
-                    };
+                    if self.encounters.is_none() {
+                        self.follow_hard_pairs()?;
+                    }
                     let (backend, clock) = (&mut *self.backend, &mut self.clock);
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
@@ -505,8 +508,7 @@ impl Simulation {
                             let counts = match within {
                                 None => Some(block_steps(backend)?.advance(dt, eta)?),
                                 Some(within) => {
-                                    let known = (self.interactions, saved);
-                                    within.advance(backend, clock, (dt, eta), known)?
+                                    within.advance(backend, clock, (dt, eta), self.interactions)?
                                 }
                             };
                             let Some(counts) = counts else {

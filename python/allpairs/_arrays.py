@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -196,3 +197,22 @@ def count(argument: str, value: Any, least: int = 0) -> int:
     if converted < least or converted >= 1 << 63:
         raise bad(argument, f"must be a whole number ≥ {least}, got {value!r}")
     return int(converted)
+
+
+def in_one_place(pos: Floats, m: Floats, system: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Bodies in the place of another one that has mass, in the same system: pairs, that with mass first.
+
+    Places so near each other that the square of their distance is 0 count as one; the second array says where they are one.
+    """
+    # The library's least distance: 2⁻³⁴⁰ of the size, and of 2⁻³⁴⁰ for smaller sizes.
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = float(np.abs(pos - np.median(pos, axis=0)).max()) if len(pos) else 0.0
+        exponent = min(max(math.frexp(size)[1], -340), 340) if math.isfinite(size) else 340
+        rounded = np.round(pos * math.ldexp(1.0, 340 - exponent)) * math.ldexp(1.0, exponent - 340)
+        place = np.where(np.abs(pos) < math.ldexp(1.0, exponent - 340 + 53), rounded, pos)
+    order = np.lexsort((-m, *place.T, system))  # the heaviest in each place is the first
+    at = np.column_stack([system, place])[order]
+    same = np.flatnonzero((at[1:] == at[:-1]).all(axis=1))
+    heavy = same[m[order[same]] > 0]
+    pairs = np.column_stack([order[heavy], order[heavy + 1]])
+    return pairs, (pos[pairs[:, 0]] == pos[pairs[:, 1]]).all(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable, NamedTuple, Sequence, overload
 
 import numpy as np
@@ -44,6 +45,29 @@ def _gravity(G: Any, units: Units | None) -> float:
     if G is None:
         return 1.0 if units is None else units.G
     return measured("G", G, units, "constant of gravity")
+
+
+def _warn_of_near(eps: float, pos: Floats, m: Floats, points: Floats | None = None) -> None:
+    """Warns of bodies, or a point and a body, that are not in one place, and add nothing to each other's forces."""
+    if eps != 0.0:
+        return
+    count = 0 if points is None else len(points)
+    if points is not None:
+        pos, m = np.concatenate([points, pos]), np.concatenate([np.zeros(count), m])
+    pairs, are_exact = _arrays.in_one_place(pos, m, np.zeros(len(m)))
+    near = pairs[~are_exact & ((pairs[:, 1] < count) | (count == 0))]
+    if not len(near):
+        return
+    first, second = (int(i) for i in near[0])
+    who, lost = f"bodies {first} and {second}", "they add nothing to the forces on each other"
+    if points is not None:
+        who, lost = f"body {first - count} and point {second}", "the body adds nothing there"
+    others = f", and so are {len(near) - 1} others" if len(near) > 1 else ""
+    warnings.warn(
+        f"{who} are so near each other that the square of their distance is 0{others}: without softening {lost}. "
+        "Give an `eps`",
+        stacklevel=3,
+    )
 
 
 @overload
@@ -128,7 +152,8 @@ def accelerations(
         Masses. Bodies without mass are accelerated by N_massive × N interactions, but by N² in arrays
         that are used on a GPU: `field_at` at them takes fewer.
     eps : float, str or quantity
-        Softening length ≥ 0. Where it is 0, bodies in one place do not attract each other.
+        Softening length ≥ 0. Where it is 0, bodies in one place do not attract each other. A warning tells of bodies so
+        near each other that the square of their distance is 0. (Arrays that are used on a GPU are not looked at.)
     vel : array_like or quantity, shape (N, 3), optional
         Velocities. With them the jerks, the derivatives of the accelerations in time, are computed too; arrays
         that are on a GPU go through the host then.
@@ -173,6 +198,7 @@ def accelerations(
     velocities = None if vel is None else _arrays.vectors("vel", plain("vel", vel, "speed", known), len(positions))
     accuracy = accuracy or (None if kernel else "double")
     acc, jerk = _native.accelerations(positions, masses, eps, g, accuracy, device, kernel, velocities)
+    _warn_of_near(eps, positions, masses)
     return made(acc, "acceleration") if jerk is None else (made(acc, "acceleration"), made(jerk, "jerk"))
 
 
@@ -359,7 +385,9 @@ def potential(pos: Any, m: Any, eps: Any = 0.0, *, G: Any = None, units: str | U
     known, made = _units_and_results(units, {"pos": pos, "m": m, "eps": eps, "G": G})
     positions = _arrays.vectors("pos", plain("pos", pos, "length", known))
     masses = _arrays.scalars("m", plain("m", m, "mass", known), len(positions))
-    found = _native.potentials(positions, masses, measured("eps", eps, known, "length"), _gravity(G, known))
+    eps = measured("eps", eps, known, "length")
+    found = _native.potentials(positions, masses, eps, _gravity(G, known))
+    _warn_of_near(eps, positions, masses)
     return made(found, "potential")
 
 
@@ -516,7 +544,10 @@ def field_at(
     if accuracy not in ACCURACIES:
         one_of("accuracy", accuracy, ACCURACIES)
     at = _arrays.vectors("points", plain("points", points, "length", known))
-    acc, pot = _native.field_at(at, positions, masses, measured("eps", eps, known, "length"), g, accuracy, device)
+    eps = measured("eps", eps, known, "length")
+    acc, pot = _native.field_at(at, positions, masses, eps, g, accuracy, device)
+    if pos is not None:
+        _warn_of_near(eps, positions, masses, at)
     if field is not None:
         start = start if time is None else measured("time", time, known, "time")
         more, higher = _fields.at_points(at, _fields.fields(field, known), known, g, start)

@@ -1002,6 +1002,16 @@ class Simulation(Named):
                 stacklevel=level,
             )
 
+        if (outrun := self._simulation.outrun()) is not None:
+            time, dt, suited, why = outrun
+            now, taken = self._in_words(suited), self._in_words(abs(dt))
+            warnings.warn(
+                f"at time {self._in_words(time)} a step of {now} would be chosen ({why.replace(' at the start', '')}), and "
+                f"steps of {taken} are taken, which were chosen at the start: give a smaller `dt`, or "
+                "`integrator=ap.Hermite4(eta=0.01)`",
+                stacklevel=level,
+            )
+
     def _better(self) -> str:
         return "`eta`" if self.integrator.eta is not None else "`dt`"
 
@@ -1202,22 +1212,12 @@ def _in_one_place(bodies: Bodies, systems: int) -> tuple[int, int, int, bool] | 
 
     Places so near each other that the square of their distance is 0 count as one; the last says whether they are one.
     """
-    given, m = np.asarray(bodies.pos), np.asarray(bodies.m)
-    # The library's least distance: 2⁻³⁴⁰ of the size, and of 2⁻³⁴⁰ for smaller sizes.
-    with np.errstate(over="ignore", invalid="ignore"):
-        size = float(np.abs(given - np.median(given, axis=0)).max()) if len(given) else 0.0
-        exponent = min(max(math.frexp(size)[1], -340), 340) if math.isfinite(size) else 340
-        rounded = np.round(given * math.ldexp(1.0, 340 - exponent)) * math.ldexp(1.0, exponent - 340)
-        pos = np.where(np.abs(given) < math.ldexp(1.0, exponent - 340 + 53), rounded, given)
-    system = np.repeat(np.arange(systems), len(m) // systems)
-    order = np.lexsort((-m, *pos.T, system))  # the heaviest in each place is the first
-    at = np.column_stack([system, pos])[order]
-    same = np.flatnonzero((at[1:] == at[:-1]).all(axis=1))
-    heavy = same[m[order[same]] > 0]
-    if not len(heavy):
+    system = np.repeat(np.arange(systems), len(bodies.m) // systems)
+    pairs, are_exact = _arrays.in_one_place(np.asarray(bodies.pos), np.asarray(bodies.m), system)
+    if not len(pairs):
         return None
-    first, second = order[heavy[0]], order[heavy[0] + 1]
-    return len(heavy), int(bodies.id[first]), int(bodies.id[second]), bool((given[first] == given[second]).all())
+    first, second = bodies.id[pairs[0]]
+    return len(pairs), int(first), int(second), bool(are_exact[0])
 
 
 def _radii(radii: Any, bodies: Bodies) -> list[float]:

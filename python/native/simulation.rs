@@ -15,7 +15,7 @@ use allpairs::fields;
 use allpairs::integrator::Pace;
 use allpairs::run::{Choice, RunSpec};
 use allpairs::simulation::{
-    self, BodyChange, ChangeError, DueBody, GoodState, NewValues, Progress,
+    self, BodyChange, ChangeError, DueBody, GoodState, NewValues, Outrun, Progress,
 };
 use allpairs::test_particles::{Account, OrbitConstant, Origin};
 use allpairs_lab::studies;
@@ -56,6 +56,8 @@ struct DriftWatch {
     /// The largest drifts that Python does not know yet: of the energy, and of test particles, with what they keep.
     energy: Option<DriftAt>,
     of_particles: Option<(f64, f64, OrbitConstant)>,
+    /// Bodies that outran a step that was chosen, if Python does not know it yet.
+    outrun: Option<Outrun>,
 }
 
 /// When the energy was looked at, after how many steps, how long that took, and how long all looks did.
@@ -88,6 +90,7 @@ impl DriftWatch {
             particles: Account::resume(particles),
             energy: None,
             of_particles: None,
+            outrun: None,
         };
         watch.follow(simulation, false)?;
         Ok(watch)
@@ -138,6 +141,9 @@ impl DriftWatch {
             self.energy = Some((clock.time, drift));
         }
         self.look_at_particles(simulation)?;
+        if let Some(outrun) = simulation.outrun(None)? {
+            self.outrun = Some(outrun);
+        }
         if let Some(looks) = &mut self.looks {
             let cost = began.elapsed();
             *looks = Looks {
@@ -552,7 +558,9 @@ impl Simulation {
                 }) => {
                     let run = spec.resolve_resumed(&bodies, &around)?;
                     let simulation = run.clone().resume(bodies, (clock, &state), kept.lost)?;
-                    let simulation = simulation.having_brought(kept.brought);
+                    let simulation = simulation
+                        .having_brought(kept.brought)
+                        .having_chosen_step(kept.chosen_step);
                     (begin(simulation, Some(origin), kept.particles)?, run)
                 }
             };
@@ -650,6 +658,18 @@ impl Simulation {
                 true => (None, None),
                 false => (energy, particles),
             })
+        })
+    }
+
+    /// Bodies that outran a step that was chosen, since this was last asked: the time, the step that is taken, and the step
+    /// that would be chosen now, with its reason.
+    fn outrun(&self, py: Python<'_>) -> PyResult<Option<(f64, f64, f64, String)>> {
+        self.with(py, |running| {
+            let outrun = running.watch.outrun.take();
+            Ok(outrun.map(|outrun| {
+                let suited = outrun.suited;
+                (outrun.time, outrun.dt, suited.value, suited.why)
+            }))
         })
     }
 
@@ -905,6 +925,7 @@ impl Simulation {
                     radii: radii.unwrap_or_default(),
                     lost: simulation.lost(),
                     brought: simulation.brought(),
+                    chosen_step: simulation.leapfrogs_of_chosen_step(),
                     particles: origins,
                 },
             };

@@ -1,6 +1,7 @@
 """Forces and potentials, beside sums that numpy makes."""
 
 import time
+import warnings
 from functools import partial
 from typing import Callable
 
@@ -104,3 +105,23 @@ def test_massless_bodies_cost_what_the_others_pull() -> None:
     found = ap.accelerations(pos, few, 0.01, device="emulator", accuracy="single")
     kernel = ap.accelerations(pos, few, 0.01, device="emulator", kernel="test-particles")
     assert (found == kernel).all(), "a GPU takes the kernel of test particles"
+
+
+def test_bodies_too_near_to_attract_each_other_are_told() -> None:
+    near = np.array([[0.0, 0, 0], [1e-300, 0, 0], [1, 1, 1]])
+    bodies = "bodies 0 and 1 are so near each other"
+    with pytest.warns(UserWarning, match=bodies):
+        ap.accelerations(near, 1.0)
+    with pytest.warns(UserWarning, match=bodies):
+        ap.potential(near, 1.0)
+    with pytest.warns(UserWarning, match=bodies):
+        ap.Bodies(1.0, near).accelerations(0.0)
+    with pytest.warns(UserWarning, match="body 1 and point 0 are so near each other"):
+        ap.field_at(near[:1], near, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ap.accelerations(near, 1.0, 0.1)
+        ap.potential(near, [0.0, 0, 1])
+        ap.accelerations([[0.0, 0, 0], [0, 0, 0]], 1.0)
+        ap.field_at(near[:1], near[[0, 2]], 1.0)
+        ap.field_at([[2.0, 0, 0]], near, 1.0)

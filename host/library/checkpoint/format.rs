@@ -7,7 +7,7 @@
 //!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
 //!                more if encounters are looked for, 64 more if there are neighbour spheres, 128 more if pairs and
 //!                multiples are followed apart, 256 more if the run was changed from outside, 512 more if the
-//!                bodies moved as a whole
+//!                bodies moved as a whole, 1024 more if the step was chosen at the beginning and stays
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -34,6 +34,7 @@
 //!                energy, mass, momentum and angular momentum that changes brought, eight f64 (if the run was
 //!                changed from outside)
 //!                kinetic energy of the centre of mass at the beginning (if it moved): f64
+//!                steps of a leapfrog that a step is worth (if it was chosen): f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -70,9 +71,12 @@ const CHANGED: u32 = 256;
 /// Flag of a run with a centre of mass that moved.
 const MOVING: u32 = 512;
 
+/// Flag of a run with a step that was chosen and stays.
+const CHOSEN: u32 = 1024;
+
 /// All flags, with the flags of the state's [`COLUMNS`].
 const FLAGS: u32 = {
-    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED | MOVING;
+    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED | MOVING | CHOSEN;
     let mut column = 0;
     while column < COLUMNS.len() {
         assert!(flags & COLUMNS[column].flag == 0, "each has its own");
@@ -197,6 +201,7 @@ impl Checkpoint {
             .saturating_add(if has(ENCOUNTERS) { 7 * 8 } else { 0 })
             .saturating_add(if has(CHANGED) { 8 * 8 } else { 0 })
             .saturating_add(if has(MOVING) { 8 } else { 0 })
+            .saturating_add(if has(CHOSEN) { 8 } else { 0 })
             .saturating_add(if has(GROUPS) { 8 } else { 0 })
             .saturating_add(groups.saturating_mul(8))
             .saturating_add(settings)
@@ -262,6 +267,10 @@ impl Checkpoint {
         if has(MOVING) {
             [origin.kinetic_of_whole] = numbers(&mut file)?;
         }
+        if has(CHOSEN) {
+            let [leapfrogs] = numbers(&mut file)?;
+            kept.chosen_step = Some(leapfrogs);
+        }
         let crc = file.hasher.finalize();
         if u32::from_le_bytes(array(&mut file.file)?) != crc {
             return Err(CheckpointFault::Checksum);
@@ -306,7 +315,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         | flag(ENCOUNTERS, !kept.radii.is_empty())
         | flag(GROUPS, !state.groups.is_empty())
         | flag(CHANGED, kept.brought != Brought::default())
-        | flag(MOVING, origin.kinetic_of_whole != 0.0);
+        | flag(MOVING, origin.kinetic_of_whole != 0.0)
+        | flag(CHOSEN, kept.chosen_step.is_some());
     let columns = COLUMNS.iter().filter(|row| state.has(row.column));
     let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
@@ -369,6 +379,7 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
     if origin.kinetic_of_whole != 0.0 {
         write_numbers(file, &[origin.kinetic_of_whole])?;
     }
+    write_numbers(file, kept.chosen_step.as_slice())?;
     Ok(())
 }
 

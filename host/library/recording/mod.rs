@@ -71,8 +71,7 @@ use crate::encounters::Happening;
 use crate::integrator::Pace;
 use crate::io::{Snapshot, WriteError};
 use crate::simulation::Renumbered;
-use crate::simulation::{Clock, GoodState, Progress, Simulation};
-use crate::suggest::Chosen;
+use crate::simulation::{Clock, GoodState, Outrun, Progress, Simulation};
 use crate::test_particles::{Account, Look};
 
 /// Event of a run.
@@ -92,19 +91,6 @@ pub enum RunEvent<'a> {
     Wrote(&'a Path),
     /// The bodies as they are now, for those who asked for [previews](Recording::preview_every).
     Preview(Progress, &'a Bodies),
-}
-
-/// Bodies that outran the step that was chosen for them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outrun {
-    /// Steps done.
-    pub steps: u64,
-    /// Time reached.
-    pub time: f64,
-    /// Step that is taken.
-    pub dt: f64,
-    /// Step that would be chosen now, and why.
-    pub suited: Chosen,
 }
 
 /// Reason why a run could not go on. What it had written is there.
@@ -187,8 +173,6 @@ pub struct Recording {
     /// Number of the next snapshot.
     next: u64,
     stop_if: Vec<Condition>,
-    /// Steps of a leapfrog in a step that was chosen, until bodies are told of that outran it.
-    leapfrogs: Option<f64>,
     /// The condition that ended the run.
     stopped_by: Option<Condition>,
     /// Encounters since the record was begun or resumed: collisions and escapes.
@@ -325,7 +309,6 @@ impl Recording {
             changes: None,
             next: 0,
             stop_if: vec![],
-            leapfrogs: None,
             stopped_by: None,
             encounters: [0; 2],
             snapshots,
@@ -371,13 +354,6 @@ impl Recording {
     #[must_use]
     pub fn stop_if(self, stop_if: Vec<Condition>) -> Self {
         Self { stop_if, ..self }
-    }
-
-    /// Looks with the energy at whether bodies have outrun a step that was chosen, which is worth this number of `leapfrogs`.
-    #[must_use]
-    pub fn watching_steps(self, leapfrogs: f64) -> Self {
-        let leapfrogs = Some(leapfrogs);
-        Self { leapfrogs, ..self }
     }
 
     /// The condition that ended the run, if one did.
@@ -482,6 +458,7 @@ impl Recording {
             radii: encounters.map_or(vec![], |encounters| encounters.radii.clone()),
             lost: simulation.lost(),
             brought: simulation.brought(),
+            chosen_step: simulation.leapfrogs_of_chosen_step(),
         }
     }
 
@@ -668,8 +645,7 @@ impl Recording {
                 Ok(Some(look)) => {
                     count(&look, planned);
                     tell(RunEvent::Energy(look));
-                    if let Some(outrun) = self.outrun(simulation)? {
-                        self.leapfrogs = None;
+                    if let Some(outrun) = simulation.outrun(self.plan.until)? {
                         tell(RunEvent::Outrun(outrun));
                     }
                     if let Some(look) = self.judge_particles(simulation)? {
@@ -711,27 +687,6 @@ impl Recording {
             })?;
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    /// Looks at whether bodies have outrun a step that was chosen.
-    fn outrun(&self, simulation: &mut Simulation) -> Result<Option<Outrun>, ForceError> {
-        /// Share of the step below which another is much shorter. Bodies that keep their distances change less.
-        const MUCH_SHORTER: f64 = 0.15;
-        let Some(leapfrogs) = self.leapfrogs else {
-            return Ok(None);
-        };
-        let Clock {
-            steps, time, dt, ..
-        } = simulation.clock();
-        let span = self.plan.until.map(|end| (end - time).abs());
-        let suited = simulation.suited_step((leapfrogs, span.unwrap_or(f64::INFINITY)))?;
-        let is_outrun = suited.value > 0.0 && suited.value < MUCH_SHORTER * dt.abs();
-        Ok(is_outrun.then_some(Outrun {
-            steps,
-            time,
-            dt,
-            suited,
-        }))
     }
 
     /// Returns whether the end is reached.

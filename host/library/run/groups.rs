@@ -194,7 +194,7 @@ impl RunSpec {
             return suggest::fall_into_fields(bodies, &external, self.span())
                 .then_some(Close::Fields);
         }
-        let may_be_orbits = n > 2 && !is_planetary && !softened && are_about_one;
+        let may_be_orbits = n > 2 && !is_planetary && are_about_one;
         if may_be_orbits && suggest::orbits_are_close(bodies, physics) {
             return Some(Close::Orbits);
         }
@@ -258,29 +258,26 @@ impl RunSpec {
             return;
         }
         let of_pairs = pairs.suit && (pairs.hard > 0 || pairs.has_heavy || pairs.are_stars);
-        if let (false, Some(close)) = (of_pairs, pairs.close) {
-            choices.push(Choice {
-                setting: Setting::BlockSteps,
-                value: "on".to_owned(),
-                why: close.why().to_owned(),
-            });
-        }
-        let blocks = of_pairs || pairs.close.is_some();
-        if of_pairs {
-            choices.push(Choice {
-                setting: Setting::BlockSteps,
-                value: "on".to_owned(),
-                why: match (pairs.hard, pairs.has_heavy) {
-                    (0, true) => "some bodies have ten mean masses, and find each other".to_owned(),
-                    (0, false) => "bodies without softening form pairs".to_owned(),
-                    (hard, _) => format!("{} to be followed apart", counted(hard, "hard pair")),
-                },
-            });
-        }
-        self.stepping = Some(match blocks {
-            true => TimeSteps::Blocks,
-            false => TimeSteps::Shared,
+        let why = match (of_pairs, pairs.hard, pairs.has_heavy) {
+            (false, ..) => pairs.close.map(|close| close.why().to_owned()),
+            (true, 0, true) => {
+                Some("some bodies have ten mean masses, and find each other".to_owned())
+            }
+            (true, 0, false) => Some("bodies without softening form pairs".to_owned()),
+            (true, hard, _) => Some(format!(
+                "{} to be followed apart",
+                counted(hard, "hard pair")
+            )),
+        };
+        self.stepping = Some(match why {
+            Some(_) => TimeSteps::Blocks,
+            None => TimeSteps::Shared,
         });
+        choices.extend(why.map(|why| Choice {
+            setting: Setting::BlockSteps,
+            value: "on".to_owned(),
+            why,
+        }));
     }
 
     /// Decides whether pairs and multiples are followed apart, and tells how many pairs there are.

@@ -438,7 +438,10 @@ impl RunSpec {
                 Kind::Few if *advice == Advice::MANY => {
                     Some("few bodies, which come near each other")
                 }
-                Kind::Plunging if [Advice::MANY, Advice::INDIVIDUALS].contains(advice) => {
+                Kind::Plunging
+                    if self.made_by.is_none()
+                        || [Advice::MANY, Advice::INDIVIDUALS].contains(advice) =>
+                {
                     Some("bodies pass each other, or fall onto one")
                 }
                 _ => None,

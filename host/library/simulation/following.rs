@@ -50,18 +50,18 @@ impl Simulation {
     }
 
     /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state and the number of
-    /// steps alone, so that a resumed simulation does the same. Returns the state if it was saved to look at, and nothing has changed.
-    pub(super) fn follow_hard_pairs(&mut self) -> Result<Option<SavedState>, ForceError> {
+    /// steps alone, so that a resumed simulation does the same.
+    pub(super) fn follow_hard_pairs(&mut self) -> Result<(), ForceError> {
         let Pace::Adaptive {
             longest,
             steps: TimeSteps::Blocks,
             ..
         } = self.pace
         else {
-            return Ok(None);
+            return Ok(());
         };
         if !matches!(self.follow, Follow::Later(_)) || !self.clock.steps.is_multiple_of(EVERY) {
-            return Ok(None);
+            return Ok(());
         }
         let state = self.backend.save()?;
         let shortest = state
@@ -70,15 +70,15 @@ impl Simulation {
             .copied()
             .fold(f64::INFINITY, f64::min);
         if shortest >= SHORT * longest / self.bodies.len() as f64 {
-            return Ok(Some(state));
+            return Ok(());
         }
         self.backend.download(&mut self.bodies)?;
         let has_pairs = pairs_at_start(&self.bodies, &self.physics) > 0;
         if !has_pairs || self.bodies.mass.contains(&0.0) {
-            return Ok(Some(state));
+            return Ok(());
         }
         let Follow::Later(follow) = &mut self.follow else {
-            return Ok(None);
+            return Ok(());
         };
         let time = self.clock.time;
         let mut backend = (follow.make)(&self.bodies, None)?;
@@ -90,7 +90,7 @@ impl Simulation {
             self.follow = Follow::Since(time, self.remake.replace(follow));
         }
         self.keep_paths();
-        Ok(None)
+        Ok(())
     }
 
     /// Follows no pairs again, before it goes back to a state in which it did not.

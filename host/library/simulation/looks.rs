@@ -5,7 +5,6 @@ use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::diagnostics::{Conserved, Energy, Sample};
 use crate::io::Snapshot;
-use crate::suggest::{self, Chosen};
 
 impl Simulation {
     /// Number of bodies.
@@ -54,23 +53,6 @@ impl Simulation {
         self.go_back_to(&good)?;
         self.found.stopped_by = stopped_by;
         found
-    }
-
-    /// The step that would be [chosen](suggest::choose_step) for the bodies as they are now.
-    ///
-    /// # Errors
-    /// Errors of the backend.
-    pub(crate) fn suited_step(&mut self, of_run: (f64, f64)) -> Result<Chosen, ForceError> {
-        self.backend.download(&mut self.bodies)?;
-        let accelerations = self.backend.accelerations()?;
-        let external = self.backend.external();
-        Ok(suggest::choose_step(
-            &self.bodies,
-            &self.physics,
-            &accelerations,
-            external,
-            of_run,
-        ))
     }
 
     /// The energy as it is now.

@@ -46,12 +46,6 @@ impl Run {
         })
     }
 
-    /// Steps of a leapfrog in a step, if its length was chosen by the bodies at the start and stays.
-    pub fn leapfrogs_of_chosen_step(&self) -> Option<f64> {
-        let is_chosen = self.choice(Setting::Dt).is_some() && self.spec.eta.is_none();
-        is_chosen.then(|| self.advice.leapfrogs_a_step(self.integrator))
-    }
-
     /// Seconds that forces on these bodies will take on a CPU, as forces on the first of them tell. None for few bodies,
     /// and on other devices.
     pub fn expected_seconds_of_forces(&self, bodies: &Bodies) -> Option<f64> {
@@ -249,9 +243,16 @@ impl OpenedRun {
             let following = remade_on(run.machine_with(true), variant, physics);
             simulation = simulation.followed_by(following);
         }
-        if let Some(mut scheme) = scheme {
-            scheme.prepare(&mut *simulation.backend)?;
-            simulation.scheme = Some(scheme);
+        match scheme {
+            Some(mut scheme) => {
+                scheme.prepare(&mut *simulation.backend)?;
+                simulation.scheme = Some(scheme);
+            }
+            None if run.choice(Setting::Dt).is_some() && run.spec.eta.is_none() => {
+                let leapfrogs = run.advice.leapfrogs_a_step(run.integrator);
+                simulation = simulation.having_chosen_step(Some(leapfrogs));
+            }
+            None => {}
         }
         if let Some(end) = run.end_of(pace) {
             simulation.reach(end)?;

@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::step::{HEAVY_SHARE, Orbit, heaviest, times_in_fields, turn_in_fields};
+use super::step::{HEAVY_SHARE, Orbit, heaviest, times_in_fields, turn_in_fields, turn_in_plane};
 use super::{FEW, distance, median};
 use crate::bodies::Bodies;
 use crate::fields::External;
+use crate::neighbours::{mutual, nearest};
 use crate::physics::{ForceLaw, Physics};
 use crate::vectors::{cross, difference, dot};
 
@@ -19,11 +20,22 @@ const STABLE: f64 = 3.464_101_615;
 /// Share of the shortest time in fields at the start, below which bodies that fall into them need steps of their own.
 const MUCH_SHORTER: f64 = 0.1;
 
+/// Eccentricity from which on two bodies that are bound fall onto each other: they pass each other a thousand times nearer
+/// than they are.
+const FALLING: f64 = 0.999;
+
+/// Bodies about one, from which on two that fall onto each other are a chance.
+const BY_CHANCE: usize = 16;
+
+/// Share of the time in fields at the start, below which bodies need steps of their own in the plane of a disc.
+const OF_DISC: f64 = 0.2;
+
 /// Number of bodies that are followed into fields, at most: every k-th of more.
 const FOLLOWED: usize = 10_000;
 
 /// Returns whether two bodies on orbits about the heaviest one will come near each other. Their orbits are then
-/// apart by less than 2√3 Hill radii. Bodies that are bound to each other do not count.
+/// apart by less than 2√3 Hill radii. Bodies that are bound to each other do not count, and neither do bodies that
+/// softening as long as a Hill radius keeps apart.
 pub fn orbits_are_close(bodies: &Bodies, physics: &Physics) -> bool {
     let Some(centre) = heaviest(bodies) else {
         return false;
@@ -46,12 +58,45 @@ pub fn orbits_are_close(bodies: &Bodies, physics: &Physics) -> bool {
         let weight: f64 = [i, j].map(|i| physics.weight(bodies.mass[i])).iter().sum();
         let hill = 0.5 * (inner.1 + outer.1) * (weight / (3.0 * middle)).cbrt();
         let gap = outer.1 * (1.0 - outer.2) - inner.1 * (1.0 + inner.2);
-        gap < STABLE * hill && Orbit::of(bodies, physics, [i, j]).energy >= 0.0
+        gap < STABLE * hill
+            && physics.softening < hill
+            && Orbit::of(bodies, physics, [i, j]).energy >= 0.0
     };
     match orbits.len() < FEW {
         true => (1..orbits.len()).any(|k| orbits[..k].iter().any(|a| are_close(a, &orbits[k]))),
         false => orbits.windows(2).any(|pair| are_close(&pair[0], &pair[1])),
     }
+}
+
+/// Two bodies about the heaviest one that fall onto each other, and the Hill radius of most bodies about it. The two are
+/// bound to each other within their Hill radius. None for few bodies, which may be meant so.
+pub(super) fn falling(bodies: &Bodies, physics: &Physics) -> Option<([usize; 2], f64)> {
+    let centre = heaviest(bodies)?;
+    let middle = bodies.mass[centre];
+    let is_gravity = matches!(physics.law, ForceLaw::Gravity) && physics.g > 0.0;
+    let about: Vec<usize> = (0..bodies.len())
+        .filter(|&i| i != centre && bodies.mass[i] > 0.0)
+        .collect();
+    if !is_gravity || 2.0 * middle <= bodies.total_mass() || about.len() < BY_CHANCE {
+        return None;
+    }
+    let origin = bodies.body(centre).position;
+    let hill = |i: usize, mass: f64| {
+        distance(bodies.body(i).position, origin) * (mass / (3.0 * middle)).cbrt()
+    };
+    let points: Vec<[f64; 3]> = about.iter().map(|&i| bodies.body(i).position).collect();
+    let falls = |&[i, j]: &[usize; 2]| {
+        let orbit = Orbit::of(bodies, physics, [i, j]);
+        orbit.radius < hill(i, bodies.mass[i] + bodies.mass[j])
+            && orbit.energy < 0.0
+            && orbit.eccentricity() > FALLING
+    };
+    let nearest = nearest(&points);
+    let pair = mutual(&nearest)
+        .map(|pair| pair.map(|k| about[k]))
+        .find(falls)?;
+    let of_each = about.iter().map(|&i| hill(i, bodies.mass[i])).collect();
+    Some((pair, median(of_each)))
 }
 
 /// Returns whether bodies turn each other by a right angle before softening keeps them from it. Then ε is less than
@@ -83,11 +128,21 @@ pub fn turn_each_other(bodies: &Bodies, physics: &Physics) -> bool {
 }
 
 /// Returns whether bodies fall so far into fields, within a time of this `span`, that they need shorter steps there: a
-/// tenth of the shortest at the start, or less.
+/// tenth of the shortest at the start, or less. Bodies above a thin disc need them if theirs are a fifth in its plane.
 pub fn fall_into_fields(bodies: &Bodies, external: &External, span: f64) -> bool {
     let now = times_in_fields(bodies, Some(external));
     let shortest = now.iter().copied().fold(f64::INFINITY, f64::min);
+    let centres = external.resting_centres();
+    let is_over_disc = |i: usize| {
+        let place = bodies.body(i).position;
+        let mut in_planes = centres
+            .iter()
+            .map(|&centre| turn_in_plane(external, centre, place));
+        in_planes.any(|time| time < OF_DISC * now[i])
+    };
+    let every = bodies.len().div_ceil(FOLLOWED).max(1);
     time_in_falls(bodies, external, span) < MUCH_SHORTER * shortest
+        || (0..bodies.len()).step_by(every).any(is_over_disc)
 }
 
 /// The shortest time in which fields turn a body by a radian, on the way of bodies to their pericentres within a `span`.

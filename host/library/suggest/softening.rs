@@ -1,5 +1,6 @@
 //! The softening length that suits bodies.
 
+use super::close::falling;
 use super::{Chosen, FEW, Known, are_planets, distance, median};
 use crate::binaries;
 use crate::bodies::Bodies;
@@ -18,8 +19,14 @@ const TIGHT: f64 = 0.125;
 /// Softening lengths below which a semi-major axis is so short that softening changes the orbit.
 const MUCH_WIDER: f64 = 10.0;
 
+/// Number of bodies up to which one such pair is no chance.
+const FEW_ENOUGH: usize = 10;
+
 /// Masses of stars, in solar masses.
 const STARS: std::ops::RangeInclusive<f64> = 0.01..=300.0;
+
+/// Share of the Hill radius that bodies have as ε where some would fall onto each other.
+const OF_HILL: f64 = 0.1;
 
 /// Share of bodies with masses of stars from which on all are taken for stars. (Others are their remnants, or a
 /// black hole.)
@@ -36,6 +43,8 @@ pub fn softening(bodies: &Bodies) -> f64 {
 
 /// A softening length, and why this one. The first rule that applies:
 ///
+/// * where some of 16 bodies or more with mass, on orbits about one that holds most of it, fall onto each other, and do not
+///   collide: a tenth of the Hill radius of most;
 /// * as the bodies' generator advises;
 /// * fewer than 100 bodies are individuals: 0;
 /// * fewer than 100 that have mass: the others are test particles, which feel no encounters: 0;
@@ -56,6 +65,17 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// # Panics
 /// If there are no systems.
 pub fn choose_softening(bodies: &Bodies, known: &Known<'_>) -> Chosen {
+    if let (1, false) = (known.systems, known.collide)
+        && known
+            .made_by
+            .is_none_or(|(_, advice)| advice.softening == Some(0.0))
+        && let Some(([i, j], hill)) = falling(bodies, &physics_of(known.law, known.g))
+    {
+        let why = format!(
+            "bodies {i} and {j}, on orbits about another, fall onto each other: a tenth of the Hill radius"
+        );
+        return Chosen::new(OF_HILL * hill, why);
+    }
     if let Some((name, advice)) = known.made_by
         && let Some(softening) = advice.softening
     {
@@ -162,7 +182,7 @@ pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<
             .into_iter()
             .filter(|axis| *axis < MUCH_WIDER * physics.softening);
         let changed: Vec<f64> = changed.collect();
-        let are_chance = massive.len() >= FEW && !are_binaries(changed.len(), massive.len());
+        let are_chance = massive.len() > FEW_ENOUGH && !are_binaries(changed.len(), massive.len());
         if are_chance { vec![] } else { changed }
     };
     let mut axes: Vec<f64> = (0..systems).flat_map(of_system).collect();

@@ -58,6 +58,19 @@ pub(super) fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> V
     (0..bodies.len()).into_par_iter().map(time).collect()
 }
 
+/// Time in which external fields turn a body by a radian as far from a centre as this position, in the plane of a disc: a
+/// body goes through the plane sooner or later.
+pub(super) fn turn_in_plane(external: &External, centre: [f64; 3], position: [f64; 3]) -> f64 {
+    let [x, y, z] = difference(position, centre);
+    let radius = x.hypot(y);
+    let (scale, x, y) = match radius > 0.0 {
+        true => (radius.hypot(z) / radius, x, y),
+        false => (1.0, z, 0.0),
+    };
+    let in_plane = [centre[0] + scale * x, centre[1] + scale * y, centre[2]];
+    turn_in_fields(external, in_plane)
+}
+
 /// Time in which external fields turn a body at this position by a radian.
 pub(super) fn turn_in_fields(external: &External, position: [f64; 3]) -> f64 {
     let tides = external.tides(position);
@@ -89,7 +102,7 @@ pub fn longest_step(
 /// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
 /// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian. It is taken
-/// where the body is, and on the way to the pericentre about their centres. This limit is not below 1/500 of the others. 0
+/// where the body is, and on the way to the pericentre about their centres, if they rest. This limit is not below 1/500 of the others. 0
 /// where nothing is accelerated.
 ///
 /// Bodies on eccentric orbits start anywhere on them, and move fastest at pericentre. So without
@@ -120,6 +133,13 @@ pub fn choose_step(
     let Some(external) = external.filter(|external| !external.is_none()) else {
         return plain;
     };
+    if external.changes_with_time() {
+        let why = format!(
+            "{}; how near bodies will come to fields that change with time is not known",
+            plain.why
+        );
+        return Chosen { why, ..plain };
+    }
     let falling = share * time_in_falls(bodies, external, span);
     let least = LEAST_SHARE * plain.value;
     let why = match falling < least {
@@ -314,7 +334,7 @@ fn rounded(x: f64) -> String {
     }
 }
 
-/// Returns whether most bodies are on orbits about the heaviest one that neither lead away nor fall onto it.
+/// Returns whether most bodies are on orbits about the heaviest one that do not lead away, and none falls onto it.
 pub fn are_on_orbits(bodies: &Bodies, physics: &Physics) -> bool {
     /// Eccentricity above which a fixed step does not suit an orbit.
     const RADIAL: f64 = 0.99;
@@ -322,11 +342,9 @@ pub fn are_on_orbits(bodies: &Bodies, physics: &Physics) -> bool {
         return false;
     };
     let others = (0..bodies.len()).filter(|i| *i != centre);
-    let orbits = others.filter(|i| {
-        let orbit = Orbit::of(bodies, physics, [centre, *i]);
-        orbit.energy < 0.0 && orbit.eccentricity() < RADIAL
-    });
-    2 * orbits.count() >= bodies.len() - 1
+    let orbits = others.map(|i| Orbit::of(bodies, physics, [centre, i]));
+    let bound: Vec<Orbit> = orbits.filter(|orbit| orbit.energy < 0.0).collect();
+    bound.iter().all(|orbit| orbit.eccentricity() < RADIAL) && 2 * bound.len() >= bodies.len() - 1
 }
 
 /// The pericentre of a pair.
@@ -389,7 +407,7 @@ fn of_pair(
 /// Two bodies, as if they were alone and not softened.
 pub(super) struct Orbit {
     /// Distance at the start.
-    radius: f64,
+    pub(super) radius: f64,
     /// `G (m₁ + m₂)`.
     pub(super) mu: f64,
     /// Energy per reduced mass.

@@ -24,6 +24,30 @@ fn softening_follows_the_mean_distance() {
     assert_eq!(softening(&two_body(1.0, 0.0).expect("bodies")), 0.0);
 }
 
+/// Bodies at random places of a ring fall onto each other, and nothing could follow them. Few may be meant so, and bodies
+/// that collide do not come so near.
+#[test]
+fn bodies_of_a_ring_that_fall_onto_each_other_are_softened() {
+    let ring = kepler_ring(100, 0, 0.1, 0.5).expect("bodies");
+    let hill = (0.1 / 99.0 / 3.0_f64).cbrt();
+    let found = choose_softening(&ring, &Known::NOTHING);
+    assert!((found.value / (0.1 * hill) - 1.0).abs() < 0.1, "{found:?}");
+    assert!(found.why.contains("fall onto each other"), "{found:?}");
+    let made_by = Some(("kepler-ring", Advice::INDIVIDUALS));
+    let known = Known {
+        made_by,
+        ..Known::NOTHING
+    };
+    assert_eq!(choose_softening(&ring, &known), found);
+    let collide = Known {
+        collide: true,
+        ..known
+    };
+    assert_eq!(choose_softening(&ring, &collide).value, 0.0);
+    let few = kepler_ring(15, 0, 0.1, 0.5).expect("bodies");
+    assert_eq!(softening(&few), 0.0);
+}
+
 /// Where systems lie is no reason to soften them more.
 #[test]
 fn systems_side_by_side_are_softened_as_one_of_them() {
@@ -173,8 +197,8 @@ fn planets_rings_and_test_particles_are_not_softened() {
     let chosen = choose_softening(&with_asteroids(200, 1e-12), &Known::NOTHING);
     assert_eq!(chosen.value, 0.0);
     assert_eq!(chosen.why, "one body holds 99.9 % of the mass");
-    for mass_ratio in [0.0, 0.1] {
-        let ring = kepler_ring(300, 1, mass_ratio, 0.5).expect("bodies");
+    for (mass_ratio, width) in [(0.0, 0.5), (0.1, 0.0)] {
+        let ring = kepler_ring(300, 1, mass_ratio, width).expect("bodies");
         assert_eq!(softening(&ring), 0.0, "{mass_ratio}");
     }
     // Of two stars neither holds more than half of the mass.

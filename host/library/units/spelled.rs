@@ -1,12 +1,12 @@
 //! Units as programs spell them in files.
 
-use super::{ASTRONOMICAL_UNIT, DAY, Dimension, G, YEAR, unit};
+use super::{ASTRONOMICAL_UNIT, DAY, Dimension, G, PARSEC, YEAR, unit};
 
 /// In m, exact.
 const LIGHT_YEAR: f64 = 299_792_458.0 * YEAR;
 
 /// Units that files have and options have not: sizes in SI's.
-const FURTHER: [(&str, Dimension, f64); 20] = [
+const FURTHER: [(&str, Dimension, f64); 22] = [
     ("M_earth", Dimension::Mass, 3.986_004e14 / G),
     ("Mearth", Dimension::Mass, 3.986_004e14 / G),
     ("earthMass", Dimension::Mass, 3.986_004e14 / G),
@@ -18,6 +18,8 @@ const FURTHER: [(&str, Dimension, f64); 20] = [
     ("MJupiter", Dimension::Mass, 1.266_865_3e17 / G),
     ("ly", Dimension::Length, LIGHT_YEAR),
     ("lightyear", Dimension::Length, LIGHT_YEAR),
+    ("lightyears", Dimension::Length, LIGHT_YEAR),
+    ("Gpc", Dimension::Length, 1e9 * PARSEC),
     ("AUd", Dimension::Speed, ASTRONOMICAL_UNIT / DAY),
     ("Rsun", Dimension::Length, 6.957e8),
     ("RSun", Dimension::Length, 6.957e8),
@@ -57,7 +59,7 @@ fn over(text: &str) -> Option<(&str, &str)> {
 fn simple(text: &str) -> Option<(Dimension, f64)> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let text = text.replace(['*', '{', '}', '$'], "");
-    const SPELLINGS: [(&[&str], &str); 12] = [
+    const SPELLINGS: [(&[&str], &str); 16] = [
         (
             &[
                 "MSun",
@@ -104,6 +106,13 @@ fn simple(text: &str) -> Option<(Dimension, f64)> {
         ),
         (&["ms^-1", "ms-1", "m(s^-1)", "ms^(-1)"], "m/s"),
         (&["cms^-1", "cms-1"], "cm/s"),
+        (
+            &["kilometres", "kilometers", "kilometre", "kilometer"],
+            "km",
+        ),
+        (&["centimetres", "centimeters"], "cm"),
+        (&["metres", "meters", "metre", "meter"], "m"),
+        (&["kilograms", "kilogram"], "kg"),
         (&["years", "year", "yrs"], "yr"),
         (&["MYR", "Myrs", "myr"], "Myr"),
         (&["seconds", "second", "sec"], "s"),
@@ -167,6 +176,10 @@ mod tests {
             ("2 kiloparsec", Dimension::Length, 2e3 * PC),
             ("km s⁻¹", Dimension::Speed, 1e3),
             ("KM/S", Dimension::Speed, 1e3),
+            ("light years", Dimension::Length, 9.460_730_472_580_8e15),
+            ("kilometres", Dimension::Length, 1e3),
+            ("2 meters", Dimension::Length, 2.0),
+            ("Gpc", Dimension::Length, 1e9 * PC),
             ("AUd", Dimension::Speed, 149_597_870_700.0 / 86_400.0),
         ] {
             let (found, value) = spelled(text).unwrap_or_else(|| panic!("{text}"));

@@ -1,23 +1,16 @@
 //! How fast the emulator runs: threads a second of three kernels, with accesses checked and unchecked.
 //!
 //! `cargo run -p allpairs-cuda-emulator --example throughput`
-#![allow(dead_code, missing_docs, unsafe_op_in_unsafe_fn, unreachable_pub)]
-#![allow(
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments,
-    clippy::undocumented_unsafe_blocks
-)]
 
 extern crate cuda_emulator as cuda_std;
 
-#[path = "../tests/rust_cuda/kernels/add.rs"]
-mod add;
-#[path = "../tests/rust_cuda/kernels/matrix.rs"]
-mod matrix;
-#[path = "../tests/rust_cuda/kernels/sum.rs"]
-mod sum;
+// Kernels that are not timed are dead.
+#[allow(dead_code)]
+#[path = "../tests/rust_cuda/kernels/mod.rs"]
+mod kernels;
 
 use cuda_std::emu::{Buffer, Failure, Launch};
+use kernels::{add, matrix, sum};
 use std::time::{Duration, Instant};
 
 /// The best of this number of runs counts.
@@ -32,6 +25,7 @@ fn main() -> Result<(), Failure> {
     let (a, b) = (Buffer::new("a", &values), Buffer::new("b", &values));
     let c = Buffer::new("c", &values);
     let sums = Buffer::new("sums", vec![0.0_f32; N / sum::THREADS]);
+    // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
     report("sum of two vectors", N / 256, 256, || unsafe {
         add::add(a.slice(), b.slice(), c.pointer())
     })?;
@@ -39,6 +33,7 @@ fn main() -> Result<(), Failure> {
         "sum of a block, by a tree",
         N / sum::THREADS,
         sum::THREADS,
+        // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
         || unsafe { sum::sum(a.slice(), sums.pointer()) },
     )?;
     const SIDE: usize = 128;
@@ -48,6 +43,7 @@ fn main() -> Result<(), Failure> {
         "product of 128 x 128 matrices",
         launch,
         SIDE * SIDE,
+        // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
         || unsafe {
             matrix::product(
                 a.slice(),
@@ -84,6 +80,7 @@ fn report_launch(
         Ok(best)
     };
     let checked = best(&launch)?;
+    // SAFETY: the launch before ran the same kernels, and found no fault.
     let unchecked = best(&unsafe { launch.unchecked() })?;
     println!(
         "{what:<33} {threads:>8} {:>6.1} ms {:>11.2e} {:>8.1} ms {:>9.2}",

@@ -257,6 +257,7 @@ pub(super) fn advance<R: Lane>(
         weights.sum::<f64>() * cpu.physics.coupling().abs()
     };
     let start = cpu.state.external.time();
+    let refines = cpu.state.external.turns();
     let time = |ticks: u64| span * (ticks as f64 / SPAN as f64);
     let (mut now, mut counts) = (0, BlockCounts::NONE);
     let mut block = vec![];
@@ -287,10 +288,17 @@ pub(super) fn advance<R: Lane>(
             let irregular = [irregular, jerk];
             let outer = extrapolated(part.regular, time(now - part.regular_begun));
             let [others, _] = sum([irregular, outer, Force::default()]);
-            let field = field(&state.external, [x, v], others);
-            let [a, j] = sum([irregular, field, outer]);
-            let begun = &state.beginnings[i];
-            let [mut x, mut v] = fourth(begun).corrected(dt, a, j);
+            let begun = fourth(&state.beginnings[i]);
+            let corrected = |field: Force| {
+                let [a, j] = sum([irregular, field, outer]);
+                ([a, j], begun.corrected(dt, a, j))
+            };
+            let mut field = field(&state.external, [x, v], others);
+            if refines {
+                // Velocities are predicted to second order, which is too little.
+                field = self::field(&state.external, corrected(field).1, others);
+            }
+            let ([a, j], [mut x, mut v]) = corrected(field);
             let allowed = next_step(eta, dt, part.irregular, irregular)
                 .min(next_step(eta, dt, part.field, field));
             state.own_steps[i] = guarded(allowed, ended.irregular.approach).min(2.0 * dt);

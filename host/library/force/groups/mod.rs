@@ -51,7 +51,7 @@ const FIRST: f64 = 0.02;
 /// The most by which a pair may change its distance in a first step.
 const FIRST_GUARD: f64 = 0.1;
 
-/// Slots of a block from which on several threads end their steps: to wake them takes as long as some steps.
+/// Slots of a block from which on several threads end their steps.
 const SEVERAL: usize = 128;
 
 /// A span of block time steps on its way.
@@ -130,6 +130,18 @@ pub(super) fn advance(
 /// Level of the longest steps that may begin at a tick within the span.
 const fn coarsest_from(now: u64) -> u32 {
     (SPAN.trailing_zeros()).saturating_sub(now.trailing_zeros())
+}
+
+/// Results for a `count` of things. From `several` of them on, more than one thread computes: to wake threads takes as
+/// long as a few results.
+fn of_each<T: Send>(count: usize, several: usize, of: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
+    match count < several {
+        true => (0..count).map(of).collect(),
+        false => {
+            let all = (0..count).into_par_iter();
+            all.with_min_len(several / 4).map(of).collect()
+        }
+    }
 }
 
 impl<'a> Course<'a> {
@@ -289,14 +301,10 @@ impl<'a> Course<'a> {
     fn take_steps(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let forces = self.forces(slots)?;
         let (view, eta) = (self.view(), self.eta);
-        let end = |(&i, force): (&usize, &Forces)| view.ended(i, view.finer(i) * eta, force);
-        let ended: Vec<Ended> = match slots.len() < SEVERAL {
-            true => slots.iter().zip(&forces).map(end).collect(),
-            false => {
-                let all = slots.par_iter().zip(&forces);
-                all.with_min_len(SEVERAL / 4).map(end).collect()
-            }
-        };
+        let ended = of_each(slots.len(), SEVERAL, |k| {
+            let finer = view.finer(slots[k]);
+            (finer, view.ended(slots[k], finer * eta, &forces[k]))
+        });
         for ((&i, force), ended) in slots.iter().zip(&forces).zip(ended) {
             self.take_step(i, force, ended)?;
         }
@@ -304,13 +312,17 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Ends the step of a slot, with the force where it was predicted.
-    fn take_step(&mut self, i: usize, force: &Forces, ended: Ended) -> Result<(), ForceError> {
+    /// Ends the step of a slot, with the force where it was predicted, and the [part of η](View::finer) that it takes.
+    fn take_step(
+        &mut self,
+        i: usize,
+        force: &Forces,
+        (finer, ended): (f64, Ended),
+    ) -> Result<(), ForceError> {
         let (time, dt) = (self.time(self.now), self.time(self.now - self.begun[i]));
         self.counts.steps += 1;
         self.counts.shortest = self.counts.shortest.min(dt);
         self.changed.push(i);
-        let finer = self.view().finer(i);
         let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
         let allowed = allowed.min(self.corrections[i].longest);
         let corrections = self.next_regular(i, (finer, allowed))?;

@@ -1,12 +1,10 @@
 //! Partners of groups: who perturbs a group, and what changes when they change.
 
-use rayon::prelude::*;
-
-use super::Course;
 use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
+use super::{Course, of_each};
 use crate::backend::ForceError;
 use crate::groups::{Group, Inner, Partner, Zone};
 use crate::vectors::dot;
@@ -22,7 +20,7 @@ const SAME_STEP: f64 = 3.0;
 /// takes a third of the time.
 const UNSEEN: f64 = 1e-9;
 
-/// Groups from which on several threads choose partners: to wake them takes as long as the choice of some.
+/// Groups from which on several threads choose partners.
 const SEVERAL: usize = 4;
 
 /// Partners that a group is to have in its next step.
@@ -99,11 +97,9 @@ impl Course<'_> {
         }
         let mut places = self.take_places();
         let view = self.view();
-        let choice = |&number: &usize| view.choice(&view.groups.all[number], &places);
-        let choices: Vec<Choice> = match numbers.len() < SEVERAL {
-            true => numbers.iter().map(choice).collect(),
-            false => numbers.par_iter().map(choice).collect(),
-        };
+        let choices = of_each(numbers.len(), SEVERAL, |k| {
+            view.choice(&view.groups.all[numbers[k]], &places)
+        });
         places.note_looks(choices.iter().map(|choice| choice.looked).sum());
         self.places = Some(places);
         let mut otherwise = vec![];

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Course;
 use super::slots::{Pull, View};
+use super::{Course, of_each};
 use crate::groups::Vector;
 use crate::neighbours::Tree;
 use crate::vectors::{difference, dot};
@@ -138,18 +138,11 @@ impl Course<'_> {
             return;
         };
         let (view, ends) = (self.view(), &self.ends);
-        let moved = |&slot: &usize| {
+        let moved = of_each(slots.len(), SLOTS_OF_A_TASK, |k| {
+            let slot = slots[k];
             let d = difference(view.state.beginnings[slot].x, places.points[slot]);
             dot(d, d).sqrt() + view.path(slot, ends)
-        };
-        let moved: Vec<f64> = match slots.len() < SLOTS_OF_A_TASK {
-            true => slots.iter().map(moved).collect(),
-            false => slots
-                .par_iter()
-                .with_min_len(SLOTS_OF_A_TASK / 4)
-                .map(moved)
-                .collect(),
-        };
+        });
         for (&slot, moved) in slots.iter().zip(moved) {
             places.moved[slot] = moved;
             places.farthest = places.farthest.max(moved);

@@ -1,10 +1,8 @@
 //! Bodies become groups, and groups are divided.
 
-use rayon::prelude::*;
-
-use super::Course;
 use super::members::tide;
 use super::slots::occupy;
+use super::{Course, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
@@ -20,7 +18,7 @@ const STRONG_TIDE: f64 = 0.05;
 /// Tide of external fields, in attractions of its members, above which a group is divided.
 const TEARING_TIDE: f64 = 0.2;
 
-/// Bodies from which on several threads look for companions: to wake them takes as long as some looks.
+/// Bodies from which on several threads look for companions.
 const SEVERAL: usize = 32;
 
 /// Bodies about a place.
@@ -304,7 +302,8 @@ impl Course<'_> {
         let scales = self.groups.scales;
         let mut places = self.take_places();
         let view = self.view();
-        let companion = |&slot: &usize| {
+        let found = of_each(slots.len(), SEVERAL, |k| {
+            let slot = slots[k];
             let gm = view.gm[slot];
             let (near, looked) = places.near(view, slot, |other| scales.reach(gm + other.gm));
             let time = |&other: &usize| {
@@ -315,11 +314,7 @@ impl Course<'_> {
             let nearest = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
             let is_single = |other: &usize| view.groups.in_slot(*other).is_none();
             (nearest.filter(is_single), looked)
-        };
-        let found: Vec<(Option<usize>, usize)> = match slots.len() < SEVERAL {
-            true => slots.iter().map(companion).collect(),
-            false => slots.par_iter().map(companion).collect(),
-        };
+        });
         places.note_looks(found.iter().map(|(_, looked)| looked).sum());
         self.places = Some(places);
         found.into_iter().map(|(companion, _)| companion).collect()

@@ -131,17 +131,40 @@ fn is_known(text: &str) -> bool {
     names.any(|name| text.eq_ignore_ascii_case(name))
 }
 
+/// The dimension of a coordinate or the mass, by its name.
+fn dimension_of(name: &str) -> Option<Dimension> {
+    let is_one = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+    match () {
+        () if is_one(&MASS) => Some(Dimension::Mass),
+        () if is_one(PLACES[..3].as_flattened()) => Some(Dimension::Length),
+        () if is_one(PLACES[3..].as_flattened()) => Some(Dimension::Speed),
+        () => None,
+    }
+}
+
 /// Returns whether a word behind the name of a quantity is one of its units, as in `vx_kms` or `mass_msun`.
 fn is_unit_of(name: &str, text: &str) -> bool {
-    let is_one = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-    let wanted = match () {
-        () if is_one(&MASS) => Dimension::Mass,
-        () if is_one(PLACES[..3].as_flattened()) => Dimension::Length,
-        () => Dimension::Speed,
-    };
     // No number comes before it.
     text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && unit(&text.replace('_', "/")).is_some_and(|(dimension, _)| dimension == wanted)
+        && unit(&text.replace('_', "/"))
+            .is_some_and(|(dimension, _)| Some(dimension) == dimension_of(name))
+}
+
+/// Gives names of which none has a unit the units of the same quantities in others.
+pub(super) fn take_units_of(names: &mut [Name], others: &[Name]) {
+    if names.iter().any(|name| !name.unit.is_empty()) {
+        return;
+    }
+    for name in names {
+        let Some(wanted) = dimension_of(&name.name) else {
+            continue;
+        };
+        let is_its =
+            |other: &&Name| !other.unit.is_empty() && dimension_of(&other.name) == Some(wanted);
+        if let Some(other) = others.iter().find(is_its) {
+            name.unit.clone_from(&other.unit);
+        }
+    }
 }
 
 /// The names in a comment such as `x y z vx vy vz mass`, if it has names of bodies' columns.

@@ -170,8 +170,10 @@ impl Preamble {
         let Some((name, value)) = comment.split_once(['=', ':']) else {
             return false;
         };
-        let is_gravity =
-            ["G", "gravitational constant", "constant of gravity"].contains(&name.trim());
+        let name = name.trim();
+        let is_gravity = ["gravity", "gravitational constant", "constant of gravity"]
+            .contains(&name)
+            || name.split_whitespace().last() == Some("G");
         let value = value.split_whitespace().next().and_then(number);
         self.gravity = value.filter(|_| is_gravity).or(self.gravity);
         is_gravity && value.is_some()

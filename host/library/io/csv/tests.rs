@@ -535,6 +535,10 @@ fn units_of_columns_are_read() {
          # - {name: vy, unit: km / s, datatype: float64}\n# - {name: vz, unit: km / s, datatype: float64}\n\
          # schema: astropy-2.0\nmass x y z vx vy vz\n7 1 2 3 4 5 6\n",
         "mass [Msun],x [pc],y [pc],z [pc],vx [km/s],vy [km/s],vz [km/s]\n7,1,2,3,4,5,6\n",
+        "# x [pc] y [pc] z [pc] vx [km/s] vy [km/s] vz [km/s] m [Msun]\nx,y,z,vx,vy,vz,m\n1,2,3,4,5,6,7\n",
+        "# pos [pc], vel [km/s], mass [Msun]\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
+        "# Position (pc), Velocity (km/s), Mass (Msun)\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
+        "# pc,Msun,km/s\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
     ] {
         let contents = contents(text);
         assert!(contents.units.unwrap().are_those_of(&pc), "{text}");

@@ -144,6 +144,7 @@ pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
 
 /// Takes the units of a comment, if it tells any. Returns whether all that it seems to tell is understood.
 fn is_understood(comment: &str, told: &mut Told) -> bool {
+    let comment = comment.trim_end_matches('.');
     if let Some(list) = list_in(comment) {
         return take_list(list, told);
     }
@@ -152,10 +153,17 @@ fn is_understood(comment: &str, told: &mut Told) -> bool {
         return true;
     }
     let words = split(comment);
-    // Three units alone, such as `kpc km/s Msun`.
+    // Three units alone, such as `kpc km/s Msun` or `in pc, Msun and km/s`.
     let mut alone = Told::default();
-    if words.len() > 2 && take_list(comment, &mut alone) && alone.sizes.len() > 2 {
-        return told.put_all(alone.sizes);
+    let list = comment.strip_prefix("in ").unwrap_or(comment);
+    if words.len() > 2 && take_list(list, &mut alone) {
+        if alone.system.is_some() {
+            told.system = told.system.or(alone.system);
+            return true;
+        }
+        if alone.sizes.len() > 2 {
+            return told.put_all(alone.sizes);
+        }
     }
     let mut sizes = vec![];
     for (at, word) in words.iter().enumerate() {
@@ -381,6 +389,15 @@ mod tests {
             (&["cgs units"], "cm,g,s"),
             (&["all quantities in SI"], "si"),
             (&["kpc km/s Msun"], "kpc,Msun,km/s"),
+            (&["pc,Msun,km/s"], "pc,Msun,km/s"),
+            (&["kpc, 1e10Msun, km/s"], "kpc,1e10Msun,km/s"),
+            (&["au, Msun, yr"], "au,Msun,yr"),
+            (&["in pc, Msun and km/s"], "pc,Msun,km/s"),
+            (&["m in Msun, x in pc, v in km/s."], "pc,Msun,km/s"),
+            (
+                &["positions in metres, masses in kg, velocities in m/s"],
+                "si",
+            ),
             (&["[L]=pc [M]=Msun [V]=km/s"], "pc,Msun,km/s"),
             (&["unitsystem = au,Msun"], "au,Msun"),
             (&["Units are pc, Msun, km/s"], "pc,Msun,km/s"),

@@ -494,10 +494,26 @@ fn units_of_datasets_are_read() {
     );
     assert!((found.units.unwrap().length / 3.085_678e16 - 1.0).abs() < 1e-5);
     let unknown = ["furlong"; 3].map(|text| ("units", AttrValue::AsciiString(text.into())));
-    assert_eq!(
-        contents(&with_attributes(&[], unknown)).unwrap().units,
-        None
-    );
+    let plain = [
+        ("UnitLength", AttrValue::F64(3.1e21)),
+        ("UnitMass", AttrValue::F64(2e43)),
+    ];
+    for (header, texts, part) in [
+        (&[][..], unknown, "/PartType"),
+        (
+            &plain,
+            [(); 3].map(|()| ("kind", AttrValue::F64(1.0))),
+            "/Header/UnitLength and others",
+        ),
+    ] {
+        let found = contents(&with_attributes(header, texts)).unwrap();
+        assert_eq!(found.units, None);
+        let notes = found.notes.join("\n");
+        assert!(
+            notes.contains(part) && notes.contains("are not understood"),
+            "{notes}"
+        );
+    }
 }
 
 #[test]

@@ -6,10 +6,17 @@ use hdf5_reader::group::Group;
 use super::super::ReadFault;
 use super::dataset::values;
 use super::read::{Attributes, MASS, POSITION, VELOCITY, dataset, group};
+use crate::settings::Setting;
 use crate::units::{Dimension, Units, spelled, usual_units};
 
 /// Groups with attributes that tell units.
-const GROUPS: [&str; 4] = ["Units", "InternalCodeUnits", "Header", "Parameters"];
+const GROUPS: [&str; 5] = [
+    "Units",
+    "InternalCodeUnits",
+    "Header",
+    "Parameters",
+    "units",
+];
 
 /// Relative difference from which on two units or two constants of gravity are not the same.
 const DIFFERENT: f64 = 1e-2;
@@ -36,6 +43,7 @@ const GRAVITY: [&str; 4] = [
 
 /// The units recorded in a file.
 pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFault> {
+    let known = notes.len();
     let mut groups = vec![];
     for name in GROUPS {
         groups.extend(Attributes::of(root, name)?);
@@ -71,6 +79,9 @@ pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Unit
         (told, of_datasets) => told.map(|(_, told)| told).or(of_datasets),
     };
     let Some((place, gravity)) = gravity(&groups)? else {
+        if let (None, true) = (units, notes.len() == known) {
+            notes.extend(strange(root, &groups)?);
+        }
         return Ok(units);
     };
     let g = units.map_or(1.0, |units| units.g());
@@ -90,6 +101,51 @@ pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Unit
         (None, None) => format!("{place} is {gravity:e}, and the file tells no units: give units, or this gravity"),
     });
     Ok(units.or(usual))
+}
+
+/// A note of what seems to tell units, and is not understood.
+fn strange(root: &Group, groups: &[Attributes]) -> Result<Option<String>, ReadFault> {
+    let speaks = |attribute: &Attribute| {
+        let name = attribute.name.to_ascii_lowercase();
+        let text = attribute.read_string().unwrap_or_default();
+        let is_none = ["none", "code", "nbody", "dimensionless", "1"].contains(&text.trim());
+        (name.contains("unit") || name.contains("cgs")) && !is_none && !is_zero(attribute)
+    };
+    let mut found = vec![];
+    for attributes in groups {
+        let all = attributes.all.iter().filter(|attribute| speaks(attribute));
+        found.extend(all.map(|attribute| format!("{}/{}", attributes.place, attribute.name)));
+    }
+    for number in 0..6 {
+        let Some(group) = group(root, &format!("PartType{number}"))? else {
+            continue;
+        };
+        for name in [POSITION, VELOCITY, MASS].into_iter().flatten() {
+            let place = format!("/PartType{number}/{name}");
+            let Some(dataset) = dataset(&group, name, &place)? else {
+                continue;
+            };
+            let attributes = dataset.attributes();
+            let all = attributes.iter().filter(|attribute| speaks(attribute));
+            found.extend(all.map(|attribute| format!("{place}:{}", attribute.name)));
+        }
+    }
+    let more = match found.len() {
+        0 => return Ok(None),
+        1 => "",
+        _ => " and others",
+    };
+    Ok(Some(format!(
+        "{}{more} seem to tell units, which are not understood: if numbers have units, give them with {}",
+        found[0],
+        Setting::Units
+    )))
+}
+
+/// Returns whether an attribute is the number 0, as programs write that do not know a factor.
+fn is_zero(attribute: &Attribute) -> bool {
+    let numbers = values(&attribute.datatype, &attribute.raw_data);
+    numbers.is_some_and(|numbers| numbers.iter().all(|number| *number == 0.0))
 }
 
 fn are_near(a: &Units, b: &Units) -> bool {

@@ -1,8 +1,5 @@
 //! Kernels in the ways of Rust-CUDA, unchanged, on the emulator: right results, and mistakes that are found.
 
-// Each `unsafe` passes the pointers of buffers to a kernel. The emulator checks the kernel's accesses.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 extern crate cuda_emulator as cuda_std;
 
 mod kernels;
@@ -57,6 +54,7 @@ fn vectors_are_added() -> Result<(), Failure> {
     for seed in 0..4 {
         Launch::new(8, 128)
             .seed(seed)
+            // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
             .run(|| unsafe { add::add(of_a.slice(), of_b.slice(), c.pointer()) })?;
     }
     let sums: Vec<f32> = a.iter().zip(&b[3..]).map(|(a, b)| a + b).collect();
@@ -72,6 +70,7 @@ fn vectors_are_added() -> Result<(), Failure> {
         "read of 4 bytes",
         "offset 4000 in region `short`, which has 4000 bytes",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(Launch::new(8, 128).name("add_all"), &words, || unsafe {
         add::add_all(short.pointer(), short.pointer(), c.pointer())
     });
@@ -88,6 +87,7 @@ fn matrices_are_multiplied_by_tiles() -> Result<(), Failure> {
         Buffer::new("c", &c),
     );
     let grid = (m.div_ceil(8) as u32, n.div_ceil(8) as u32);
+    // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
     Launch::new(grid, (8, 8)).seed(3).run(|| unsafe {
         let (a, b) = (of_a.slice(), of_b.slice());
         matrix::product(a, b, of_c.pointer(), m, n, k, 2.0, -1.0);
@@ -116,11 +116,13 @@ fn a_missing_barrier_between_tiles_is_found() {
         lines[0].as_str(),
         "missing sync_threads",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(Launch::new((2, 2), (8, 8)), &words, || unsafe {
         matrix::square_without_barrier(a.pointer(), c.pointer(), 16)
     });
     // With a single tile there is no next one.
     let one = Launch::new(1, (8, 8))
+        // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
         .run(|| unsafe { matrix::square_without_barrier(a.pointer(), c.pointer(), 8) });
     assert!(one.is_ok());
 }
@@ -133,6 +135,7 @@ fn sums_are_right_and_the_planted_race_is_found() -> Result<(), Failure> {
     let launch = Launch::new(4, sum::THREADS as u32);
     for seed in 0..4 {
         let launch = launch.clone().seed(seed);
+        // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
         launch.run(|| unsafe { sum::sum(of_values.slice(), sums.pointer()) })?;
         let expected: Vec<f32> = values.chunks(64).map(|chunk| chunk.iter().sum()).collect();
         assert_eq!(sums.to_vec(), expected);
@@ -142,6 +145,7 @@ fn sums_are_right_and_the_planted_race_is_found() -> Result<(), Failure> {
     let lines =
         ["reads the partner's", "writes its own"].map(|comment| line("sum.rs", text, comment));
     let words = ["race", lines[0].as_str(), lines[1].as_str()];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     let fault = finds(launch, &words, || unsafe {
         sum::sum_with_race(of_values.slice(), sums.pointer())
     });
@@ -168,6 +172,7 @@ fn shuffles_and_atomics_add_up() -> Result<(), Failure> {
     Launch::new(4, 128)
         .shared_bytes(16)
         .seed(5)
+        // SAFETY: the buffers live longer than the launch, and all accesses to the one of the sum are atomic.
         .run(|| unsafe {
             sum::total(of_values.slice(), &*total.pointer().cast::<AtomicF32>());
             sum::histogram(of_values.slice(), bins.pointer());
@@ -189,6 +194,7 @@ fn shuffles_and_atomics_add_up() -> Result<(), Failure> {
         "byte 12 of shared memory",
         "12 bytes",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(Launch::new(1, 128).shared_bytes(12), &words, || unsafe {
         sum::total(of_values.slice(), &*total.pointer().cast::<AtomicF32>())
     });
@@ -204,6 +210,7 @@ fn every_form_of_an_access_is_the_same_as_without_the_emulator() -> Result<(), F
     let pairs = Buffer::new("pairs", [pair(1.0, 2.0, 3.0), pair(4.0, 5.0, 6.0)]);
     let state = Buffer::new("state", [pair(0.5, 0.25, 0.125), pair(7.0, 8.0, 9.0)]);
     let out = Buffer::new("out", [0.0_f32; 11]);
+    // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
     Launch::new(1, 2).run(|| unsafe {
         forms::forms(pairs.slice(), out.pointer(), state.pointer());
     })?;
@@ -246,9 +253,11 @@ fn mistakes_are_found_with_their_lines() {
         "thread [31, 0, 0]",
         "has returned",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe { wrong::diverges(out.pointer()) });
 
     let words = ["read before it is written", &at("reads"), "byte 124"];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe {
         wrong::reads_nothing(out.pointer())
     });
@@ -259,9 +268,11 @@ fn mistakes_are_found_with_their_lines() {
         "byte 124",
         "124 bytes",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe { wrong::shared_too_short() });
 
     let words = ["global memory out of bounds", &at("refers"), "4 bytes"];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe {
         wrong::far_outside(out.pointer())
     });
@@ -272,6 +283,7 @@ fn mistakes_are_found_with_their_lines() {
         "the len is 32 but the index is 33",
     ];
     let few = Launch::new(1, 1);
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(few.clone(), &words, || unsafe {
         wrong::unchecked(out.slice(), out.pointer())
     });
@@ -282,22 +294,26 @@ fn mistakes_are_found_with_their_lines() {
         "byte 12 of global region `bodies`",
         "after the write",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe {
         wrong::races_in_a_function(bodies.pointer())
     });
 
     let words = ["race", &at("pushes"), "byte 4 of global region `bodies`"];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe {
         wrong::races_in_a_method(bodies.pointer())
     });
 
     let long = Buffer::new("long", [0_u32; 34]);
     let words = ["race", &at("looks"), "byte 0 of global region `long`"];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe {
         wrong::races_in_a_module(long.pointer())
     });
 
     let words = ["kernel panic", "0x0000ffff leaves out lanes", "wrong.rs:"];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(warp(), &words, || unsafe { wrong::votes_by_halves() });
 
     let words = [
@@ -305,6 +321,7 @@ fn mistakes_are_found_with_their_lines() {
         "the len is 32 but the index is 32",
         "wrong.rs:",
     ];
+    // SAFETY: the buffers live longer than the launch, which ends before the mistake is made.
     finds(few, &words, || unsafe {
         wrong::panics(out.slice(), out.pointer())
     });
@@ -312,10 +329,10 @@ fn mistakes_are_found_with_their_lines() {
 
 /// Compares all that a lane gets from its warp with what it should get.
 #[kernel]
-#[allow(clippy::undocumented_unsafe_blocks)]
 unsafe fn collectives(out: *mut u64) {
     let lane = warp::lane_id();
     let all = u32::MAX;
+    // SAFETY: all threads of the block reach each of these, with the mask of the whole warp.
     unsafe {
         let (down, up, by_index, xor) = (
             warp::warp_shuffle_down(all, u64::from(lane) << 40, 3, 8),
@@ -346,6 +363,7 @@ unsafe fn collectives(out: *mut u64) {
     assert_eq!(votes, 2 * 3);
     assert_eq!(thread::sync_threads_and(lane), 0);
     assert_eq!(thread::sync_threads_or(lane), 1);
+    // SAFETY: the launch has as many threads as the buffer has elements, and each writes its own.
     unsafe { *out.add(thread::index() as usize) = u64::from(thread::index()) };
 }
 
@@ -355,6 +373,7 @@ fn warps_work_together() -> Result<(), Failure> {
     for seed in 0..3 {
         Launch::new((1, 2), (16, 4))
             .seed(seed)
+            // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
             .run(|| unsafe { collectives(out.pointer()) })?;
         assert_eq!(out.to_vec(), (0..128).collect::<Vec<u64>>());
     }
@@ -371,6 +390,7 @@ fn a_launch_has_its_own_shared_memory_and_the_buffers_of_its_thread() {
                 for seed in 0..20 {
                     Launch::new(4, 64)
                         .seed(seed)
+                        // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
                         .run(|| unsafe { sum::sum(values.slice(), sums.pointer()) })
                         .unwrap();
                 }
@@ -386,7 +406,10 @@ fn a_launch_has_its_own_shared_memory_and_the_buffers_of_its_thread() {
 fn unchecked_launches_run_what_is_checked_otherwise() {
     let values = Buffer::new("values", numbers(64));
     let sums = Buffer::new("sums", [0.0_f32]);
+    // SAFETY: the kernel stays within its two buffers, which live longer than the launch. Its race is between threads
+    // of the emulator, which take turns on one thread.
     let launch = unsafe { Launch::new(1, 64).unchecked() };
+    // SAFETY: the buffers live longer than the launch, and have the sizes that the kernel asks for.
     let run = launch.run(|| unsafe { sum::sum_with_race(values.slice(), sums.pointer()) });
     assert!(run.is_ok());
 }

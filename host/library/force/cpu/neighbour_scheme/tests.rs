@@ -130,6 +130,20 @@ fn errors_fall_with_eta() {
     );
 }
 
+/// Fields that depend on velocities leave steps at their order: a sixteenth of η is a quarter of the step.
+#[test]
+fn coriolis_forces_keep_the_order() {
+    let bodies = cloud(24, 8);
+    let physics = gravity(0.1);
+    let tide = Fields::from_iter([ExternalField::tide(3.0, 3.0, 3.0)]);
+    let drift = |eta: f64| {
+        let external = External::of_bodies(&tide, &bodies, &physics).expect("a field");
+        run(cpu(&bodies, physics, Some(8)).in_fields(external), eta, 8).2
+    };
+    let [coarse, fine] = [0.04, 0.0025].map(drift);
+    assert!(fine <= coarse / 100.0, "{coarse:e} {fine:e}");
+}
+
 /// Where all others are neighbours, there is no regular force: a first span differs from that of plain
 /// block steps by rounding. (A second one begins with forces of where bodies are, not of where they were
 /// predicted.)

@@ -129,6 +129,15 @@ impl Known<'_> {
     };
 }
 
+/// Independent systems of equal size, one after another in `bodies`.
+///
+/// # Panics
+/// If there are none.
+fn each_system(bodies: &Bodies, systems: usize) -> impl Iterator<Item = Bodies> {
+    let each = bodies.len() / systems;
+    (0..systems).map(move |system| bodies.part(system * each..(system + 1) * each))
+}
+
 /// Reason why bodies have no N-body units.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(

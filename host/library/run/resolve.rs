@@ -206,7 +206,11 @@ impl RunSpec {
             spec.stepping == Some(TimeSteps::Blocks) && selection.place != Place::Cpu;
         let in_f32 = variant.stored() == Precision::F32 && !blocks_on_device;
         let imprecise = match self.softening.is_some() && in_f32 {
-            true => imprecise(suggest::error_in_single(bodies, &physics)),
+            true => imprecise(suggest::error_in_single(
+                bodies,
+                &physics,
+                self.systems as usize,
+            )),
             false => None,
         };
         let encounters = spec.encounters.as_ref();

@@ -1,6 +1,6 @@
 //! Error of forces between positions in single precision.
 
-use super::{distance, median};
+use super::{distance, each_system, median};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::neighbours::nearest;
@@ -11,8 +11,17 @@ const ROUNDING: f64 = f32::EPSILON as f64 / 4.0;
 
 /// Largest error of a force from positions in single precision, relative to the root mean square of the forces. The
 /// estimate is right to within a factor of a few. Positions are rounded to 3·10⁻⁸ of their distance from the
-/// centre, and the nearest neighbour's pull changes most by this. 0 where nobody has a neighbour with mass.
-pub fn error_in_single(bodies: &Bodies, physics: &Physics) -> f64 {
+/// centre, and the nearest neighbour's pull changes most by this. 0 where nobody has a neighbour with mass. Of several
+/// systems it is the largest.
+///
+/// # Panics
+/// If there are no systems.
+pub fn error_in_single(bodies: &Bodies, physics: &Physics, systems: usize) -> f64 {
+    let errors = each_system(bodies, systems).map(|system| of_one_system(&system, physics));
+    errors.fold(0.0, f64::max)
+}
+
+fn of_one_system(bodies: &Bodies, physics: &Physics) -> f64 {
     let massive: Vec<usize> = (0..bodies.len())
         .filter(|&i| physics.weight(bodies.mass[i]) > 0.0)
         .collect();
@@ -92,7 +101,7 @@ mod tests {
                     softening,
                     ..GRAVITY
                 };
-                let ratio = error_in_single(&bodies, &physics) / computed(&bodies, &physics);
+                let ratio = error_in_single(&bodies, &physics, 1) / computed(&bodies, &physics);
                 assert!((0.2..5.0).contains(&ratio), "{softening}: {ratio}");
             }
         }
@@ -100,6 +109,13 @@ mod tests {
             softening: 0.04,
             ..GRAVITY
         };
-        assert!(error_in_single(&plummer(1000, 1).expect("bodies"), &soft) <= 1e-6);
+        assert!(error_in_single(&plummer(1000, 1).expect("bodies"), &soft, 1) <= 1e-6);
+        // Bodies of another system at the same places are no neighbours.
+        let close = plummer(300, 1).expect("bodies");
+        let twice: Bodies = close.iter().chain(close.iter()).collect();
+        assert_eq!(
+            error_in_single(&twice, &GRAVITY, 2),
+            error_in_single(&close, &GRAVITY, 1)
+        );
     }
 }

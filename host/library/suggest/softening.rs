@@ -1,7 +1,7 @@
 //! The softening length that suits bodies.
 
 use super::close::falling;
-use super::{Chosen, FEW, Known, are_planets, distance, median};
+use super::{Chosen, FEW, Known, are_planets, distance, each_system, median};
 use crate::binaries;
 use crate::bodies::Bodies;
 use crate::neighbours::{Neighbour, mutual, nearest};
@@ -84,11 +84,7 @@ pub fn choose_softening(bodies: &Bodies, known: &Known<'_>) -> Chosen {
     if known.systems == 1 {
         return of_one_system(bodies, known);
     }
-    let each = bodies.len() / known.systems;
-    let chosen = (0..known.systems).map(|system| {
-        let alone = bodies.part(system * each..(system + 1) * each);
-        of_one_system(&alone, known)
-    });
+    let chosen = each_system(bodies, known.systems).map(|alone| of_one_system(&alone, known));
     let less = |a: Chosen, b: Chosen| if b.value < a.value { b } else { a };
     let least = chosen.reduce(less).expect("one system at least");
     Chosen::new(
@@ -172,10 +168,8 @@ fn are_stars(masses: &[f64], units: Units) -> bool {
 /// # Panics
 /// If there are no systems.
 pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<f64> {
-    let each = bodies.len() / systems;
     let unsoftened = physics_of(physics.law, physics.g);
-    let of_system = |system: usize| {
-        let system = bodies.part(system * each..(system + 1) * each);
+    let of_system = |system: Bodies| {
         let massive = massive(&system, &unsoftened);
         let axes = axes_of_pairs(&massive, &unsoftened);
         let changed = axes
@@ -185,7 +179,7 @@ pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<
         let are_chance = massive.len() > FEW_ENOUGH && !are_binaries(changed.len(), massive.len());
         if are_chance { vec![] } else { changed }
     };
-    let mut axes: Vec<f64> = (0..systems).flat_map(of_system).collect();
+    let mut axes: Vec<f64> = each_system(bodies, systems).flat_map(of_system).collect();
     axes.sort_by(f64::total_cmp);
     axes
 }

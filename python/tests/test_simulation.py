@@ -1020,6 +1020,9 @@ def test_what_was_chosen_is_said() -> None:
 
 
 def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
+    cluster = ap.plummer(20, mass="1e3 Msun", radius="1 pc")
+    with pytest.warns(UserWarning, match="`G` is 6.67e-11, and in units of pc, Msun.* it is 0.0043"):
+        ap.Simulation(cluster, G=6.67e-11, softening=0.1, dt=1e-3, device="cpu")
     pos = np.random.default_rng(1).normal(size=(20, 3))
     fast = ap.Bodies(np.ones(20), pos, 1e3 * pos)
     with pytest.warns(UserWarning, match="fly apart.*no units"):

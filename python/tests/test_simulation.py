@@ -1164,3 +1164,19 @@ def test_switches_are_true_or_false(switch: Any, tmp_path: Path) -> None:
         assert refused.value.argument == argument
     assert file.read_bytes() == before
     assert simulate(tuned=np.bool_(False), allow_inaccurate=0).kernel
+
+
+def test_a_chosen_step_that_bodies_outrun_is_told() -> None:
+    def outrun(**settings: Any) -> list[str]:
+        def falls_together(seed: int) -> None:
+            sphere = ap.uniform_sphere(200, seed=seed, virial_ratio=0.6)
+            falling = ap.Simulation(sphere, softening=1e-4, integrator="leapfrog", device="cpu", accuracy="double", **settings)
+            for k in range(1, 26):
+                falling.integrate(0.02 * k)
+
+        texts = [text for seed in (3, 17, 22) for text in told(lambda: falls_together(seed))]
+        return [text for text in texts if "would be chosen" in text]
+
+    # Two are near each other now and then; each simulation tells of it once.
+    assert 1 <= len(outrun()) <= 3
+    assert not outrun(dt=0.001)

@@ -235,6 +235,7 @@ fn spell_out(times: u32, mut body: impl FnMut(u32)) {
         7 => repeat!(7 next),
         8 => repeat!(8 next),
         9 => repeat!(9 next),
+        10 => repeat!(10 next),
         12 => repeat!(12 next),
         16 => repeat!(16 next),
         24 => repeat!(24 next),
@@ -246,7 +247,7 @@ fn spell_out(times: u32, mut body: impl FnMut(u32)) {
 }
 
 const fn spelled_out(times: u32) -> bool {
-    matches!(times, 3 | 5 | 6 | 7 | 9 | 12 | 24) || (times.is_power_of_two() && times <= 128)
+    matches!(times, 3 | 5 | 6 | 7 | 9 | 10 | 12 | 24) || (times.is_power_of_two() && times <= 128)
 }
 
 macro_rules! repeat {
@@ -259,6 +260,7 @@ macro_rules! repeat {
     (7 $f:ident) => {{ repeat!(6 $f); repeat!(1 $f) }};
     (8 $f:ident) => {{ repeat!(4 $f); repeat!(4 $f) }};
     (9 $f:ident) => {{ repeat!(8 $f); repeat!(1 $f) }};
+    (10 $f:ident) => {{ repeat!(8 $f); repeat!(2 $f) }};
     (12 $f:ident) => {{ repeat!(8 $f); repeat!(4 $f) }};
     (16 $f:ident) => {{ repeat!(8 $f); repeat!(8 $f) }};
     (24 $f:ident) => {{ repeat!(16 $f); repeat!(8 $f) }};
@@ -285,6 +287,7 @@ mod tests {
         order::<7>();
         order::<8>();
         order::<9>();
+        order::<10>();
         order::<12>();
         order::<16>();
         order::<24>();

@@ -11,7 +11,8 @@
 //! | by ε | `−3 ε Σ_jk m_j λ_k·d/s⁵` |
 //!
 //! The vector `p = m_k λ_j − m_j λ_k` changes its sign with the order of the pair, so each pair once serves
-//! both bodies. It is right for bodies without mass, for which m × the jerk of the velocities λ/m is not.
+//! both bodies. It is right for bodies without mass. Where all have mass, `p = m_k m_j (μ_j − μ_k)` with `μ = λ/m` takes
+//! fewer operations, because m_k may come once a sum: the derivative is m × the jerk of the velocities μ.
 //! The potentials `φ_k = −Σ_j m_j/s` have the derivatives [`PotentialTangent`] and [`PotentialPullback`].
 
 use super::{add_scaled, distance_squared, dot, separation};
@@ -40,6 +41,14 @@ pub trait PairSum<const N: usize, const S: usize> {
 
 /// A sum that changes its sign, or keeps it, where a pair is turned around, so that one computation serves both bodies.
 pub trait MutualSum<const N: usize, const S: usize>: PairSum<N, S> {
+    /// The same sum of bodies that all have mass; this one, if there is none that is faster.
+    type OfMassive: MutualSum<N, S>;
+    /// True if [`OfMassive`](Self::OfMassive) is another one.
+    const KNOWS_MASSIVE: bool;
+
+    /// Returns whether a component is still to be multiplied by the body's own mass.
+    fn is_per_mass(component: usize) -> bool;
+
     /// Adds the terms of a pair to the sums of both its bodies. What a sum of all bodies needs may go to the target alone.
     fn add_pair<A: PairArithmetic>(
         target: &[A::Real; N],
@@ -102,9 +111,10 @@ impl PairSum<8, 3> for Tangent {
 /// Accelerations, and the derivatives of `L = Σ λ·a`: of the seven numbers of a body the last three are λ.
 ///
 /// The sums are the acceleration, ∂L/∂x, with `MASSES` ∂L/∂m, and with `SOFTENING` the body's part in
-/// `−2 (∂L/∂ε)/ε`. The factor is 2 because both bodies of a pair have a part. More flags change no bits of the rest.
+/// `−2 (∂L/∂ε)/ε`. The factor is 2 because both bodies of a pair have a part. More flags change no bits of the rest. With
+/// `MASSIVE` the last three numbers of a body are λ/m, and all derivatives but ∂L/∂m are still to be multiplied by m.
 #[derive(Clone, Copy, Debug)]
-pub enum Pullback<const MASSES: bool, const SOFTENING: bool> {}
+pub enum Pullback<const MASSES: bool, const SOFTENING: bool, const MASSIVE: bool = false> {}
 
 /// Number of the sums of [`Pullback`].
 pub const PULLED: usize = 8;
@@ -112,15 +122,19 @@ pub const PULLED: usize = 8;
 /// The part of a pair's terms in [`Pullback`] that both bodies share.
 struct Shared<R> {
     pair: Pair<R>,
-    /// λ·d of the target and of the source.
+    /// λ·d of the target and of the source, or μ·d.
     dots: [R; 2],
     /// `−3 p·d/s²`.
     rate: R,
+    /// Factors of `s³ J p` in the derivatives of the target and of the source.
+    weights: [R; 2],
     /// `s³ J p`.
     turned: [R; 3],
 }
 
-impl<const MASSES: bool, const SOFTENING: bool> Pullback<MASSES, SOFTENING> {
+impl<const MASSES: bool, const SOFTENING: bool, const MASSIVE: bool>
+    Pullback<MASSES, SOFTENING, MASSIVE>
+{
     #[inline(always)]
     fn shared<A: PairArithmetic>(
         &[x, y, z, mass, lx, ly, lz]: &[A::Real; 7],
@@ -131,17 +145,27 @@ impl<const MASSES: bool, const SOFTENING: bool> Pullback<MASSES, SOFTENING> {
         let product = |of_source: A::Real, of_target: A::Real| {
             A::mul_add(mass, of_source, -(source_mass * of_target))
         };
-        let p = [product(slx, lx), product(sly, ly), product(slz, lz)];
-        let rate = (A::constant(-3.0) * pair.inverse_squared) * dot::<A>(pair.d, p);
+        let p = match MASSIVE {
+            true => separation::<A>([lx, ly, lz], [slx, sly, slz]),
+            false => [product(slx, lx), product(sly, ly), product(slz, lz)],
+        };
+        let dots = [
+            dot::<A>(pair.d, [lx, ly, lz]),
+            dot::<A>(pair.d, [slx, sly, slz]),
+        ];
+        let along = match MASSES && MASSIVE {
+            true => dots[1] - dots[0],
+            false => dot::<A>(pair.d, p),
+        };
+        let rate = (A::constant(-3.0) * pair.inverse_squared) * along;
+        let cube = pair.inverse_cube;
         Shared {
-            dots: match MASSES {
-                true => [
-                    dot::<A>(pair.d, [lx, ly, lz]),
-                    dot::<A>(pair.d, [slx, sly, slz]),
-                ],
-                false => [rate; 2],
-            },
+            dots,
             rate,
+            weights: match MASSIVE {
+                true => [source_mass * cube, mass * -cube],
+                false => [cube, -cube],
+            },
             turned: [
                 A::mul_add(rate, pair.d[0], p[0]),
                 A::mul_add(rate, pair.d[1], p[1]),
@@ -152,9 +176,17 @@ impl<const MASSES: bool, const SOFTENING: bool> Pullback<MASSES, SOFTENING> {
     }
 }
 
-impl<const MASSES: bool, const SOFTENING: bool> MutualSum<7, PULLED>
-    for Pullback<MASSES, SOFTENING>
+impl<const MASSES: bool, const SOFTENING: bool, const MASSIVE: bool> MutualSum<7, PULLED>
+    for Pullback<MASSES, SOFTENING, MASSIVE>
 {
+    type OfMassive = Pullback<MASSES, SOFTENING, true>;
+    const KNOWS_MASSIVE: bool = !MASSIVE;
+
+    #[inline(always)]
+    fn is_per_mass(component: usize) -> bool {
+        MASSIVE && component > 2 && component != 6
+    }
+
     #[inline(always)]
     fn add_pair<A: PairArithmetic>(
         target: &[A::Real; 7],
@@ -170,15 +202,16 @@ impl<const MASSES: bool, const SOFTENING: bool> MutualSum<7, PULLED>
         let turned = shared.turned;
         attract::<A>(d, inverse_cube, source[3], target_sums);
         attract::<A>(d, -inverse_cube, target[3], source_sums);
-        add_turned::<A>(inverse_cube, turned, target_sums);
-        add_turned::<A>(-inverse_cube, turned, source_sums);
+        let [for_target, for_source] = shared.weights;
+        add_turned::<A>(for_target, turned, target_sums);
+        add_turned::<A>(for_source, turned, source_sums);
         if MASSES {
             let [of_target, of_source] = shared.dots;
-            target_sums[6] = A::mul_add(-inverse_cube, of_source, target_sums[6]);
-            source_sums[6] = A::mul_add(inverse_cube, of_target, source_sums[6]);
+            target_sums[6] = A::mul_add(-for_target, of_source, target_sums[6]);
+            source_sums[6] = A::mul_add(-for_source, of_target, source_sums[6]);
         }
         if SOFTENING {
-            target_sums[7] = A::mul_add(inverse_cube, shared.rate + shared.rate, target_sums[7]);
+            target_sums[7] = A::mul_add(for_target, shared.rate + shared.rate, target_sums[7]);
         }
     }
 }
@@ -202,16 +235,18 @@ fn attract<A: PairArithmetic>(
 /// Adds `J p` to sums 3 to 5.
 #[inline(always)]
 fn add_turned<A: PairArithmetic>(
-    inverse_cube: A::Real,
+    weight: A::Real,
     turned: [A::Real; 3],
     sums: &mut [A::Real; PULLED],
 ) {
-    sums[3] = A::mul_add(inverse_cube, turned[0], sums[3]);
-    sums[4] = A::mul_add(inverse_cube, turned[1], sums[4]);
-    sums[5] = A::mul_add(inverse_cube, turned[2], sums[5]);
+    sums[3] = A::mul_add(weight, turned[0], sums[3]);
+    sums[4] = A::mul_add(weight, turned[1], sums[4]);
+    sums[5] = A::mul_add(weight, turned[2], sums[5]);
 }
 
-impl<const MASSES: bool, const SOFTENING: bool> PairSum<7, PULLED> for Pullback<MASSES, SOFTENING> {
+impl<const MASSES: bool, const SOFTENING: bool, const MASSIVE: bool> PairSum<7, PULLED>
+    for Pullback<MASSES, SOFTENING, MASSIVE>
+{
     #[inline(always)]
     fn add<A: PairArithmetic>(
         target: &[A::Real; 7],
@@ -224,12 +259,13 @@ impl<const MASSES: bool, const SOFTENING: bool> PairSum<7, PULLED> for Pullback<
             d, inverse_cube, ..
         } = shared.pair;
         attract::<A>(d, inverse_cube, source[3], sums);
-        add_turned::<A>(inverse_cube, shared.turned, sums);
+        let [weight, _] = shared.weights;
+        add_turned::<A>(weight, shared.turned, sums);
         if MASSES {
-            sums[6] = A::mul_add(-inverse_cube, shared.dots[1], sums[6]);
+            sums[6] = A::mul_add(-weight, shared.dots[1], sums[6]);
         }
         if SOFTENING {
-            sums[7] = A::mul_add(inverse_cube, shared.rate, sums[7]);
+            sums[7] = A::mul_add(weight, shared.rate, sums[7]);
         }
     }
 }
@@ -252,6 +288,14 @@ impl PairSum<4, 3> for Attraction {
 }
 
 impl MutualSum<4, 3> for Attraction {
+    type OfMassive = Self;
+    const KNOWS_MASSIVE: bool = false;
+
+    #[inline(always)]
+    fn is_per_mass(_: usize) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn add_pair<A: PairArithmetic>(
         &[x, y, z, mass]: &[A::Real; 4],

@@ -225,8 +225,12 @@ pub fn plan(
         ..params
     };
     let total = stage(SumStage::Total, Precision::F64);
+    let tiling = sums.params.tiling;
     Ok(SumPlan {
-        frames,
+        frames: KernelLaunch {
+            params: Params { tiling, ..params },
+            ..frames
+        },
         pack,
         sums,
         total: elementwise(total, stride, of_total, limits)?,

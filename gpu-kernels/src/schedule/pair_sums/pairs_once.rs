@@ -66,6 +66,42 @@ pub unsafe fn once<
     if REGISTERS > 0 {
         thread::limit_registers::<REGISTERS>();
     }
+    // SAFETY: the caller's promise; the frame of a system that exists.
+    unsafe {
+        let per_mass = of_frame(frames, thread::block_idx_y(), OfFrame::PerMass, 0) != 0.0;
+        if F::KNOWS_MASSIVE && per_mass {
+            tiles::<L, A, F::OfMassive, N, S, R, LANE, STEPS>(bodies, more, frames, sums, params);
+        } else {
+            tiles::<L, A, F, N, S, R, LANE, STEPS>(bodies, more, frames, sums, params);
+        }
+    }
+}
+
+/// [`once`] by one formula.
+///
+/// # Safety
+/// As [`once`].
+#[inline(always)]
+unsafe fn tiles<
+    L,
+    A,
+    F,
+    const N: usize,
+    const S: usize,
+    const R: usize,
+    const LANE: usize,
+    const STEPS: u32,
+>(
+    bodies: *const L::Word,
+    more: *const L::Word,
+    frames: *const f64,
+    sums: *mut f64,
+    params: Params,
+) where
+    L: Layout<Real: Shuffle + Far + SharedWord>,
+    A: Arithmetic<Real = L::Real>,
+    F: MutualSum<N, S>,
+{
     let Params {
         n,
         stride,
@@ -91,6 +127,8 @@ pub unsafe fn once<
         };
         global::store(sums, at, before + sum);
     };
+    // What is kept of a component, by the body's mass.
+    let whole = |c: usize, sum: f64, mass: f64| if F::is_per_mass(c) { mass * sum } else { sum };
     // SAFETY: the frame of a system that exists.
     let softening = unsafe {
         let squared = of_frame(frames, system, OfFrame::SofteningSquared, 0);
@@ -120,7 +158,11 @@ pub unsafe fn once<
                 let targets = work.targets(first, n);
                 let keep_source = |i, of_source: [f64; R]| {
                     let is_first = first == targets_begin;
-                    for_each::<R>(|c| keep(pair.targets, i, c, is_first, of_source[c]));
+                    let mass = L::source(bodies, 0, system * n + i).mass.to_f64();
+                    for_each::<R>(|c| {
+                        let sum = whole(c, of_source[c], mass);
+                        keep(pair.targets, i, c, is_first, sum);
+                    });
                     let mut c = R;
                     while c < S && is_first {
                         keep(pair.targets, i, c, true, 0.0);
@@ -138,8 +180,10 @@ pub unsafe fn once<
                     let i = work.target(first, k);
                     if i < n {
                         let is_first = chunk == first_source;
+                        let mass = targets[k][3].to_f64();
                         for_each::<S>(|c| {
-                            keep(pair.sources, i, c, is_first, found[k][c].to_f64());
+                            let sum = whole(c, found[k][c].to_f64(), mass);
+                            keep(pair.sources, i, c, is_first, sum);
                         });
                     }
                 });

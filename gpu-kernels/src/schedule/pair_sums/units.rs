@@ -22,8 +22,10 @@ pub(super) enum OfFrame {
     SofteningSquared = 7,
     /// ε ε̇ in the frame's units.
     SofteningRate = 8,
+    /// 1 if vectors are divided by the bodies' masses, else 0.
+    PerMass = 9,
     /// Units of the sum's components, [`RESULTS`] of them.
-    Units = 9,
+    Units = 10,
 }
 
 /// Numbers of a system's frame, one after another.
@@ -32,8 +34,12 @@ pub const FRAME_NUMBERS: u32 = OfFrame::Units as u32 + RESULTS;
 /// Bodies that a thread of [`frames`] reads at once.
 const AHEAD: u32 = 4;
 
-/// Numbers that [`frames`] keeps a thread: both ends of the coordinates, the largest mass, vector and rate.
-const EXTREMES: u32 = 9;
+/// Numbers that [`frames`] keeps a thread: both ends of the coordinates, the largest mass, vector and rate, and the smallest
+/// mass with the other sign.
+const EXTREMES: u32 = 10;
+
+/// The smallest mass, in the largest one, with which vectors are divided by masses: 2⁻⁴⁰. Then f32 has room for them.
+const LIGHTEST: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// Bytes of shared memory of [`frames`].
 pub const FRAMES_BYTES: u32 = EXTREMES * WIDE * size_of::<f64>() as u32;
@@ -57,12 +63,13 @@ fn unit_of(x: f64) -> f64 {
 /// # Formula
 /// The origin is the middle of the bodies' box. Units are powers of two: above the largest distance from it along an
 /// axis or ε, above the largest mass, and above the largest number of the vector or rate. A component's unit is a
-/// product of their powers.
+/// product of their powers. Where pairs are taken once, and all bodies have mass, the cotangents of accelerations are
+/// divided by masses.
 ///
 /// # Arguments
 /// `planes`: [`NUMBERS`] planes of `params.stride` bodies, of which the sum's first ones are read. `scalars`: planes of
-/// ε and its rate, read. `frames`: [`FRAME_NUMBERS`] of each system, written. A system has `params.n` bodies. `NAME` is
-/// the [`SumName`] as a number.
+/// ε and its rate, read. `frames`: [`FRAME_NUMBERS`] of each system, written. A system has `params.n` bodies. Pairs are taken
+/// once if `params.tiling.side` is not 0. `NAME` is the [`SumName`] as a number.
 ///
 /// # Thread mapping
 /// A block of [`WIDE`] threads for each system.
@@ -91,6 +98,7 @@ pub unsafe fn frames<const NAME: usize>(
     // Both ends of the box, the lower one with the other sign.
     let mut ends = [[f64::NEG_INFINITY; 3]; 2];
     let (mut mass, mut vector, mut rate) = (0.0_f64, 0.0_f64, 0.0_f64);
+    let mut lightest = f64::NEG_INFINITY;
     let slot = thread::thread_idx_x();
     let mut first = slot;
     while first < params.n {
@@ -100,7 +108,9 @@ pub unsafe fn frames<const NAME: usize>(
             let at = [number(0, i), number(1, i), number(2, i)];
             ends[0] = [0, 1, 2].map(|axis| ends[0][axis].larger(at[axis]));
             ends[1] = [0, 1, 2].map(|axis| ends[1][axis].larger(-at[axis]));
-            mass = mass.larger(number(3, i).magnitude());
+            let own = number(3, i).magnitude();
+            mass = mass.larger(own);
+            lightest = lightest.larger(-own);
             if name.numbers() > 4 {
                 vector = vector.larger(number(4, i).magnitude());
             }
@@ -116,7 +126,7 @@ pub unsafe fn frames<const NAME: usize>(
     }
     let shared: Shared<f64> = dynamic_shared_mem();
     let [[x, y, z], [u, v, w]] = ends;
-    let found = [x, y, z, u, v, w, mass, vector, rate];
+    let found = [x, y, z, u, v, w, mass, vector, rate, lightest];
     // SAFETY: each thread sets its own numbers, and all threads of the block come here.
     unsafe {
         for_each::<{ EXTREMES as usize }>(|k| shared.store(k as u32 * WIDE + slot, found[k]));
@@ -137,6 +147,9 @@ pub unsafe fn frames<const NAME: usize>(
     let reach = half(0).larger(half(1)).larger(half(2)).larger(softening);
     let (length, mass) = (unit_of(reach), unit_of(extreme(6)));
     let (vector, rate) = (extreme(7), extreme(8));
+    let are_massive = -extreme(9) > LIGHTEST * extreme(6);
+    let is_pull = matches!(name, SumName::Pull | SumName::PullAll);
+    let per_mass = is_pull && are_massive && params.tiling.side > 0;
     let is_tangent = name.numbers() == NUMBERS;
     // ε̇, and the unit of a rate.
     let (softening_rate, unit) = if is_tangent {
@@ -196,6 +209,7 @@ pub unsafe fn frames<const NAME: usize>(
     set(OfFrame::SofteningSquared, 0, epsilon * epsilon);
     let rate = epsilon * (softening_rate / length / unit);
     set(OfFrame::SofteningRate, 0, rate);
+    set(OfFrame::PerMass, 0, if per_mass { 1.0 } else { 0.0 });
     for_each::<{ RESULTS as usize }>(|k| set(OfFrame::Units, k as u32, units[k]));
 }
 
@@ -212,7 +226,7 @@ pub(super) unsafe fn of_frame(frames: *const f64, system: u32, at: OfFrame, offs
 /// Bodies in the units of their frame, rounded to the precision of the pairs.
 ///
 /// # Formula
-/// `(x − o)/L`, and other numbers divided by their units.
+/// `(x − o)/L`, and other numbers divided by their units; vectors by the bodies' masses too, where the frame says so.
 ///
 /// # Arguments
 /// `planes`: the first `params.partials` of [`NUMBERS`] planes of `params.stride` bodies, read; what comes after them is
@@ -261,7 +275,13 @@ pub unsafe fn pack<L: Layout>(
         };
         L::set_source(bodies, stride, i, body);
         if params.partials > 4 {
-            let component = |k: u32| L::Real::from_f64(number(k) * factor(OfFrame::Vector));
+            let per_mass = factor(OfFrame::PerMass) != 0.0;
+            let mass = if per_mass {
+                number(3) * factor(OfFrame::Mass)
+            } else {
+                1.0
+            };
+            let component = |k: u32| L::Real::from_f64(number(k) * factor(OfFrame::Vector) / mass);
             let rest = Source {
                 position: [component(4), component(5), component(6)],
                 mass: L::Real::from_f64(number(7) * factor(OfFrame::Rate)),

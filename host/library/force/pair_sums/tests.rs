@@ -36,12 +36,9 @@ impl Sample {
         let systems: Vec<Bodies> = (0..systems as u64)
             .map(|k| {
                 let mut bodies = cloud(bodies, 4 + k);
-                bodies
-                    .mass
-                    .iter_mut()
-                    .skip(3)
-                    .step_by(7)
-                    .for_each(|m| *m = 0.0);
+                // In every other system all bodies have mass.
+                let massless = bodies.mass.iter_mut().skip(3).step_by(7);
+                massless.for_each(|m| *m *= (k % 2) as f64);
                 for (axis, offset) in [(0, 3.0), (1, -50.0), (2, 0.25)] {
                     let column = [&mut bodies.x, &mut bodies.y, &mut bodies.z];
                     for x in column.into_iter().nth(axis).expect("three axes") {

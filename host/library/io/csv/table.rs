@@ -139,9 +139,11 @@ impl<'a> Table<'a> {
         let mut rows = parser(text, separator, width.is_none());
         let at = |fault| Stop::At(start, fault);
         let names = match (width, preamble.names.take()) {
-            (None, _) => {
+            (None, of_comment) => {
                 let header = rows.headers().map_err(|fault| stop(start, fault))?;
-                Some(header.iter().map(Name::of).collect())
+                let mut names: Vec<Name> = header.iter().map(Name::of).collect();
+                preamble.take_units_of(&of_comment.unwrap_or_default(), &mut names);
+                Some(names)
             }
             (Some(width), Some(names)) => Some(fitting(names, width).map_err(at)?),
             (Some(_), None) => match preamble.strange_names() {

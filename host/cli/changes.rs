@@ -10,7 +10,7 @@ use allpairs::recording::{ChangeTable, Recording};
 use allpairs::run::RunSpec;
 use allpairs::simulation::BodyChange;
 use allpairs::units::{Measure, Units};
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::say;
@@ -134,6 +134,15 @@ fn with_commas(text: &str) -> anyhow::Result<String> {
         names.trim(),
         COLUMNS.join(", ")
     );
+    let unknown = (names.split(is_between))
+        .map(|name| name.trim_matches('"'))
+        .find(|name| !name.is_empty() && !COLUMNS.contains(name));
+    if let Some(name) = unknown {
+        bail!(
+            "there is no column `{name}`: the columns are {}",
+            COLUMNS.join(", ")
+        );
+    }
     let between = [',', ';'].into_iter().find(|&c| names.contains(c));
     let line = |line: &str| match between {
         _ if line.trim().starts_with('#') => line.to_owned(),

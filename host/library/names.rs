@@ -1,5 +1,7 @@
 //! Names that were meant.
 
+use crate::units::units_in;
+
 /// The name that differs from `name` by the fewest typing errors, and by few for its length; none without
 /// the feature `suggestions`.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -26,8 +28,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split(ends).filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns whether a comment tells units of a table's columns: it has a word such as `units`, or `in` and a unit, or a unit
-/// in brackets.
+/// Returns whether a comment tells units of numbers: it has a word such as `units`, a unit without a number in front, or one in
+/// brackets or behind `in`.
 pub(crate) fn tells_of_units(text: &str) -> bool {
     let words = words(text);
     let is_unit = |text: &str| {
@@ -42,7 +44,7 @@ pub(crate) fn tells_of_units(text: &str) -> bool {
         .any(|pair| pair[0] == "in" && is_unit(pair[1]));
     let brackets = text.split(['[', '(']).skip(1);
     let mut in_brackets = brackets.filter_map(|text| text.split([']', ')']).next());
-    of_units || told_in || in_brackets.any(is_unit)
+    of_units || told_in || in_brackets.any(is_unit) || !units_in(text).is_empty()
 }
 
 /// Returns whether a comment or a line of names tells something of a table's columns that a reader of plain numbers does
@@ -57,7 +59,17 @@ pub(crate) fn tells_of_columns(text: &str, expected: &[&str]) -> bool {
             .all(|(word, name)| word.eq_ignore_ascii_case(name));
     let names = words.iter().filter(|word| is_name(word)).count();
     let in_brackets = names > 0 && text.contains(['[', '(']);
-    !are_expected && (tells_of_units(text) || in_brackets || names >= expected.len().min(2))
+    // A word above a single column is its name.
+    let is_other = match (expected, &words[..]) {
+        (&[expected], &[word]) => {
+            let (is_name, word) = (word.chars().all(char::is_alphabetic), word.to_lowercase());
+            let is_short = expected.starts_with(&word);
+            is_name && !is_short && !word.starts_with(&expected[..4.min(expected.len())])
+        }
+        _ => false,
+    };
+    !are_expected
+        && (tells_of_units(text) || in_brackets || is_other || names >= expected.len().min(2))
 }
 
 #[cfg(test)]
@@ -72,6 +84,10 @@ mod tests {
             "# units: kpc, Myr",
             "x y z t",
             "# positions in kpc",
+            "# t/Myr x/kpc y/kpc z/kpc",
+            "# t_myr x_kpc y_kpc z_kpc",
+            "# kpc",
+            "# Myr kpc kpc kpc",
         ] {
             assert!(tells_of_columns(text, &path), "{text}");
         }
@@ -80,6 +96,7 @@ mod tests {
             "T,X,Y,Z",
             "# the orbit of the cloud",
             "# made on Monday in May",
+            "# the orbit of a cluster of 1000 Msun, 8 kpc from the centre",
         ] {
             assert!(!tells_of_columns(text, &path), "{text}");
         }
@@ -88,6 +105,7 @@ mod tests {
             "# masses in Msun",
             "# kicks in km/s",
             "# time [Myr], mass (Msun)",
+            "# t/Myr id m/kg",
         ] {
             assert!(tells_of_units(text), "{text}");
         }
@@ -99,6 +117,9 @@ mod tests {
             assert!(!tells_of_units(text), "{text}");
         }
         assert!(tells_of_columns("# radius in au", &["radius"]));
+        assert!(tells_of_columns("# R in solar radii", &["radius"]));
+        assert!(tells_of_columns("# diameter", &["radius"]));
         assert!(!tells_of_columns("# of stars", &["radius"]));
+        assert!(!tells_of_columns("# radii", &["radius"]));
     }
 }

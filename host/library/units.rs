@@ -27,7 +27,9 @@ use crate::bodies::Bodies;
 pub use measure::{Measure, MeasureError};
 pub use shown::Shown;
 #[cfg(any(feature = "csv", feature = "hdf5"))]
-pub(crate) use spelled::spelled;
+pub(crate) use spelled::{
+    EntryValue, UnitWord, quantity_of_entry, spelled, spelled_system, unit_of_entry, units_in,
+};
 
 /// Gravitational constant in m³ kg⁻¹ s⁻², CODATA 2018.
 pub const G: f64 = 6.674_30e-11;

@@ -124,7 +124,9 @@ impl Path {
         for (line, text) in (1..).zip(text.lines()) {
             let trimmed = text.trim();
             let is_heading = rows.is_empty() && !trimmed.starts_with(|c: char| c.is_ascii_digit());
-            let heading = trimmed.to_ascii_lowercase().replace("time", "t");
+            let heading = ["time", "Time", "TIME"]
+                .iter()
+                .fold(trimmed.to_owned(), |text, name| text.replace(name, "t"));
             let tells = |names: &[&str]| tells_of_columns(&heading, names);
             if is_heading && tells(&NAMES) && tells(&NAMES[..4]) {
                 let text = trimmed.to_owned();

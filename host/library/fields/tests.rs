@@ -918,6 +918,15 @@ fn paths_are_read_and_refused() {
         ("0 1 2 3\n1 2 3\n", "line 2"),
         ("0 1 2 3\n1 2 3 x\n", "line 2"),
         ("0 1 2 3\n1 2 3 inf\n", "line 2"),
+        (
+            "# t/Myr x/kpc y/kpc z/kpc\n0 1 2 3\n1 2 3 4\n",
+            "tells units",
+        ),
+        ("# kpc\n0 1 2 3\n1 2 3 4\n", "tells units"),
+        (
+            "# time x y z\n# Myr kpc kpc kpc\n0 1 2 3\n1 2 3 4\n",
+            "line 2 of the path tells units",
+        ),
     ] {
         let error = Path::parse(text).expect_err(text).to_string();
         assert!(error.contains(part), "{text}: {error}");

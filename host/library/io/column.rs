@@ -115,24 +115,28 @@ pub(super) fn room_for(n: usize) -> Result<Bodies, ReadFault> {
 
 /// Names under which programs store the quantities of a body; the first is the one written here.
 #[cfg(feature = "npz")]
-pub(super) const POSITION: [&str; 7] = [
+pub(super) const POSITION: [&str; 8] = [
     "position",
     "pos",
+    "POS",
     "positions",
     "Position",
     "Positions",
     "Coordinates",
     "coordinates",
 ];
-pub(super) const VELOCITY: [&str; 6] = [
+pub(super) const VELOCITY: [&str; 7] = [
     "velocity",
     "vel",
+    "VEL",
     "velocities",
     "Velocity",
     "Velocities",
     "v",
 ];
-pub(super) const MASS: [&str; 5] = ["mass", "masses", "Mass", "Masses", "m"];
+pub(super) const MASS: [&str; 6] = ["mass", "masses", "Mass", "Masses", "MASS", "m"];
+/// Names of the time of a snapshot.
+pub(super) const TIME: [&str; 4] = ["time", "Time", "TIME", "t"];
 pub(super) const ID: [&str; 4] = ["id", "ids", "ParticleIDs", "iord"];
 pub(super) const KIND: [&str; 1] = ["kind"];
 

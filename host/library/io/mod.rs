@@ -768,7 +768,7 @@ fn parse<R: Read + Seek>(
 /// format that suits a name.
 ///
 /// Tipsy holds f32, and of its dialects only [`TipsyDialect::WithIds`] keeps ids. Tipsy and HDF5
-/// group bodies by kind. [`remarks`] tells what PeTar's and NBODY6's tables do not keep. All else keeps everything.
+/// group bodies by kind. [`remarks`] tells what a file does not keep.
 ///
 /// # Errors
 /// [`WriteError`] names the file and the body.
@@ -819,7 +819,7 @@ pub fn write_to(
     write_checked(file, format, snapshot, units)
 }
 
-/// Remarks on what a file of this format would not keep of a snapshot, or change. None for formats in [`Format::ALL`], of which the documentation says what they keep.
+/// Remarks on what a file of this format would not keep of a snapshot, or change.
 pub fn remarks(format: Format, snapshot: &Snapshot, units: Option<Units>) -> Vec<String> {
     peers::remarks(format, snapshot, units)
 }

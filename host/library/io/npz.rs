@@ -21,6 +21,7 @@
 
 mod seal;
 mod structured;
+mod told;
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -29,8 +30,8 @@ use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::column::{
-    Class, EXPANSION, ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
-    read_integers, read_reals, room_for, write_all, write_triples,
+    Class, EXPANSION, ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, TIME, VELOCITY,
+    left_out, read_integers, read_reals, room_for, write_all, write_triples,
 };
 use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
@@ -428,7 +429,9 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
     let (position, velocity) = (archive.one_of(&POSITION), archive.one_of(&VELOCITY));
     let mass = archive.one_of(&MASS).ok_or_else(|| missing("mass"))?;
     let n = archive.array(mass, |array, _| match array.shape[..] {
-        [n] => usize::try_from(n).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX }),
+        [n] | [n, 1] => {
+            usize::try_from(n).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })
+        }
         _ => Err(Malformed::new(
             format!("{mass}.npy"),
             format!("its shape is {:?}, not the shape of a list", array.shape),
@@ -482,26 +485,19 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
         }
         None => bodies.kind.resize(n, BodyKind::Star),
     }
-    let mut time = vec![0.0];
-    if archive.has("time") {
-        time = archive.few("time", 1)?;
-    }
-    if !time[0].is_finite() {
-        return Err(Malformed::new("time.npy", format!("the time is {}", time[0])).into());
-    }
+    let told = archive.told()?;
+    let mut notes = told.notes;
+    let time = archive.time(told.units, &mut notes)?;
     bodies.check()?;
-    used.extend(["time", "units"]);
+    used.extend(TIME);
+    used.extend(told.used.iter().map(String::as_str));
     let others = archive.others(&used);
-    let mut notes = Vec::new();
     if !others.is_empty() {
         notes.push(left_out("members", &others));
     }
     Ok(Contents {
-        snapshot: Snapshot {
-            time: time[0],
-            bodies,
-        },
-        units: archive.units()?,
+        snapshot: Snapshot { time, bodies },
+        units: told.units,
         notes,
         ..Contents::default()
     })
@@ -526,22 +522,6 @@ impl<R: Read + Seek> Archive<R> {
             Ok(values)
         })
     }
-
-    fn units(&mut self) -> Result<Option<Units>, ReadFault> {
-        if !self.has("units") {
-            return Ok(None);
-        }
-        let sizes = self.few("units", 3)?;
-        if sizes.iter().any(|size| !size.is_normal() || *size < 0.0) {
-            return Err(Malformed::new(
-                "units.npy",
-                format!("{sizes:?} are not units, which must be > 0 and finite"),
-            )
-            .into());
-        }
-        let (length, mass, time) = (sizes[0], sizes[1], sizes[2]);
-        Ok(Some(Units { length, mass, time }))
-    }
 }
 
 /// The units that an archive tells.
@@ -552,7 +532,7 @@ pub(super) fn read_units(
     if is_array(&mut reader)? {
         return Ok(None);
     }
-    Archive::open(reader, size)?.units()
+    Ok(Archive::open(reader, size)?.told()?.units)
 }
 
 /// Writes `snapshot`, which has passed [`Bodies::check`](crate::bodies::Bodies::check).

@@ -10,7 +10,7 @@
 
 use std::io::Write;
 
-use super::{Format, Snapshot, WriteFault};
+use super::{Format, Snapshot, TipsyDialect, WriteFault};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::units::Units;
 
@@ -89,7 +89,7 @@ pub(super) fn remarks(format: Format, snapshot: &Snapshot, units: Option<Units>)
     let mut remarks = vec![];
     let in_units = |units: Units| {
         format!(
-            "numbers are in {}, which the table does not record",
+            "numbers are in units of {}, which the file does not record: give them when it is read",
             units.names()
         )
     };
@@ -123,9 +123,21 @@ pub(super) fn remarks(format: Format, snapshot: &Snapshot, units: Option<Units>)
                 lost.push("ids");
             }
         }
+        Format::Vtp => {
+            remarks.extend(units.map(in_units));
+            return remarks;
+        }
+        Format::Tipsy(dialect) => {
+            remarks.extend(units.map(in_units));
+            let are_told = dialect == TipsyDialect::WithIds;
+            if !are_told && !bodies.id.iter().copied().eq(0..bodies.len() as u64) {
+                lost.push("ids");
+            }
+        }
         _ => return remarks,
     }
-    if bodies.kind.iter().any(|kind| *kind != BodyKind::Star) {
+    let has_kinds = matches!(format, Format::Tipsy(_));
+    if !has_kinds && bodies.kind.iter().any(|kind| *kind != BodyKind::Star) {
         lost.push("kinds");
     }
     if !lost.is_empty() {
@@ -220,6 +232,26 @@ mod tests {
             "{said}"
         );
         assert_eq!(remarks(Format::Nbody6, &expected, None), [""; 0]);
-        assert_eq!(remarks(Format::Npz, &snapshot(7), None), [""; 0]);
+        for format in [
+            Format::Npz,
+            Format::Vtp,
+            Format::Tipsy(TipsyDialect::WithIds),
+        ] {
+            assert_eq!(remarks(format, &snapshot(7), None), [""; 0]);
+        }
+        let units = "kpc".parse().ok();
+        assert_eq!(remarks(Format::Npz, &snapshot(7), units), [""; 0]);
+        for format in [Format::Vtp, Format::Tipsy(TipsyDialect::WithIds)] {
+            let said = remarks(format, &snapshot(7), units);
+            assert!(
+                said.len() == 1 && said[0].contains("does not record"),
+                "{said:?}"
+            );
+        }
+        let said = remarks(Format::Tipsy(TipsyDialect::Standard), &snapshot(7), units).concat();
+        assert!(
+            said.contains("does not record") && said.ends_with("not kept: ids"),
+            "{said}"
+        );
     }
 }

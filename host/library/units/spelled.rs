@@ -1,12 +1,15 @@
 //! Units as programs spell them in files.
 
-use super::{ASTRONOMICAL_UNIT, DAY, Dimension, G, PARSEC, YEAR, unit};
+use super::{ASTRONOMICAL_UNIT, DAY, Dimension, G, PARSEC, Units, YEAR, unit};
 
 /// In m, exact.
 const LIGHT_YEAR: f64 = 299_792_458.0 * YEAR;
 
+/// In m.
+const MEGAPARSEC: f64 = 1e6 * PARSEC;
+
 /// Units that files have and options have not: sizes in SI's.
-const FURTHER: [(&str, Dimension, f64); 22] = [
+const FURTHER: [(&str, Dimension, f64); 24] = [
     ("M_earth", Dimension::Mass, 3.986_004e14 / G),
     ("Mearth", Dimension::Mass, 3.986_004e14 / G),
     ("earthMass", Dimension::Mass, 3.986_004e14 / G),
@@ -19,12 +22,14 @@ const FURTHER: [(&str, Dimension, f64); 22] = [
     ("ly", Dimension::Length, LIGHT_YEAR),
     ("lightyear", Dimension::Length, LIGHT_YEAR),
     ("lightyears", Dimension::Length, LIGHT_YEAR),
-    ("Gpc", Dimension::Length, 1e9 * PARSEC),
+    ("Gpc", Dimension::Length, 1e3 * MEGAPARSEC),
     ("AUd", Dimension::Speed, ASTRONOMICAL_UNIT / DAY),
     ("Rsun", Dimension::Length, 6.957e8),
     ("RSun", Dimension::Length, 6.957e8),
     ("R_sun", Dimension::Length, 6.957e8),
     ("solRad", Dimension::Length, 6.957e8),
+    ("solarradii", Dimension::Length, 6.957e8),
+    ("solarradius", Dimension::Length, 6.957e8),
     ("mm", Dimension::Length, 1e-3),
     ("kyr", Dimension::Time, 1e3 * YEAR),
     ("julianyr", Dimension::Time, YEAR),
@@ -59,7 +64,7 @@ fn over(text: &str) -> Option<(&str, &str)> {
 fn simple(text: &str) -> Option<(Dimension, f64)> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let text = text.replace(['*', '{', '}', '$'], "");
-    const SPELLINGS: [(&[&str], &str); 16] = [
+    const SPELLINGS: [(&[&str], &str); 17] = [
         (
             &[
                 "MSun",
@@ -84,7 +89,10 @@ fn simple(text: &str) -> Option<(Dimension, f64)> {
             ],
             "Msun",
         ),
-        (&["AU", "a.u.", "astronomicalunits"], "au"),
+        (
+            &["AU", "a.u.", "astronomicalunits", "astronomicalunit"],
+            "au",
+        ),
         (&["kiloparsecs", "kiloparsec", "KPC", "Kpc"], "kpc"),
         (&["megaparsecs", "megaparsec", "MPC"], "Mpc"),
         (&["parsecs", "parsec", "PC"], "pc"),
@@ -104,15 +112,19 @@ fn simple(text: &str) -> Option<(Dimension, f64)> {
             ],
             "km/s",
         ),
-        (&["ms^-1", "ms-1", "m(s^-1)", "ms^(-1)"], "m/s"),
-        (&["cms^-1", "cms-1"], "cm/s"),
         (
-            &["kilometres", "kilometers", "kilometre", "kilometer"],
+            &["kilometers", "kilometres", "kilometer", "kilometre"],
             "km",
         ),
-        (&["centimetres", "centimeters"], "cm"),
-        (&["metres", "meters", "metre", "meter"], "m"),
+        (
+            &["centimeters", "centimetres", "centimeter", "centimetre"],
+            "cm",
+        ),
+        (&["meters", "metres", "meter", "metre"], "m"),
         (&["kilograms", "kilogram"], "kg"),
+        (&["grams", "gram"], "g"),
+        (&["ms^-1", "ms-1", "m(s^-1)", "ms^(-1)"], "m/s"),
+        (&["cms^-1", "cms-1"], "cm/s"),
         (&["years", "year", "yrs"], "yr"),
         (&["MYR", "Myrs", "myr"], "Myr"),
         (&["seconds", "second", "sec"], "s"),
@@ -150,9 +162,225 @@ fn simple(text: &str) -> Option<(Dimension, f64)> {
     Some((dimension, before * size)).filter(|(_, size)| size.is_normal())
 }
 
+/// The value of an entry of a header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EntryValue<'a> {
+    Number(f64),
+    Text(&'a str),
+}
+
+/// The unit that an entry such as `UnitLength_in_cm = 3.1e21`, `Unit mass in cgs (U_M)` or `length_unit = kpc` tells. A number
+/// without a unit in the name tells none.
+pub(crate) fn unit_of_entry(name: &str, value: EntryValue) -> Option<(Dimension, f64)> {
+    let (wanted, rest) = quantity_of_entry(name)?;
+    let found = match (value, rest.as_str()) {
+        (EntryValue::Text(text), "") => spelled(text)?,
+        (_, "") => return None,
+        (EntryValue::Number(number), unit) => {
+            let (dimension, size) = spelled(unit)?;
+            (dimension, number * size)
+        }
+        (EntryValue::Text(text), _) => {
+            let number = text.trim().parse().ok()?;
+            return unit_of_entry(name, EntryValue::Number(number));
+        }
+    };
+    (found.0 == wanted).then_some(found)
+}
+
+/// The dimension of a unit that an entry of this name tells, and the unit of its number, if the name has it.
+pub(crate) fn quantity_of_entry(name: &str) -> Option<(Dimension, String)> {
+    const QUANTITIES: [(&[&str], Dimension, &str); 4] = [
+        (
+            &["length", "position", "coordinates", "distance", "pos", "l"],
+            Dimension::Length,
+            "cm",
+        ),
+        (&["mass", "m"], Dimension::Mass, "g"),
+        (&["velocity", "speed", "vel", "v"], Dimension::Speed, "cm/s"),
+        (&["time", "t"], Dimension::Time, "s"),
+    ];
+    let name = name.split('(').next()?.to_ascii_lowercase();
+    let name = name.replace(['_', ' ', '-'], "");
+    let rest = name.replacen("units", "", 1).replacen("unit", "", 1);
+    if rest == name {
+        return None;
+    }
+    QUANTITIES.iter().find_map(|(names, dimension, cgs)| {
+        names
+            .iter()
+            .find_map(|name| match rest.strip_prefix(name)? {
+                "" => Some((*dimension, String::new())),
+                "incgs" => Some((*dimension, (*cgs).to_owned())),
+                rest => {
+                    let unit = rest.strip_prefix("in")?.replace("per", "/");
+                    Some((*dimension, unit))
+                }
+            })
+    })
+}
+
+/// The system that a list such as `kpc, 1e10 Msun, km/s` makes, however its units are spelled.
+pub(crate) fn spelled_system(list: &str) -> Option<Units> {
+    if let Ok(units) = list.trim().parse() {
+        return Some(units);
+    }
+    let entry = |text: &str| {
+        let (dimension, size) = spelled(text.trim())?;
+        let name = match dimension {
+            Dimension::Length => "m",
+            Dimension::Mass => "kg",
+            Dimension::Time => "s",
+            Dimension::Speed => "m/s",
+        };
+        Some(format!("{size:?}{name}"))
+    };
+    let list: Option<Vec<String>> = list.split([',', ';']).map(entry).collect();
+    list?.join(",").parse().ok()
+}
+
+/// A word of a text that tells a unit, as far as it is understood: `None` of one such as `kpc/h`.
+pub(crate) type UnitWord = Option<(Dimension, f64)>;
+
+/// Words of a text that tell units of numbers: `kpc`, `solar masses`, `t/Myr` or `x_kpc`, without a number in front. Letters
+/// and words of the language that are names of units as well, such as `day`, are none.
+pub(crate) fn units_in(text: &str) -> Vec<UnitWord> {
+    let ends = |c: char| c.is_whitespace() || ",;:=[](){}|\"'#".contains(c);
+    let words = text.split(ends).map(|word| word.trim_end_matches('.'));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut found = vec![];
+    let mut at = 0;
+    while at < words.len() {
+        let is_value = at.checked_sub(1).is_some_and(|before| {
+            let word = words[before].trim_start_matches(|c: char| !c.is_alphanumeric());
+            word.starts_with(|c: char| c.is_ascii_digit())
+        });
+        let rest = &words[at..];
+        let told = (1..=rest.len().min(3))
+            .rev()
+            .find_map(|count| Some((count, unit_of_words(&rest[..count])?)));
+        let (count, told) = told.map_or((1, None), |(count, told)| (count, Some(told)));
+        found.extend(told.filter(|_| !is_value));
+        at += count;
+    }
+    found
+}
+
+/// The unit that these words tell together.
+fn unit_of_words(words: &[&str]) -> Option<UnitWord> {
+    /// Words that have another meaning as well.
+    const PLAIN: [&str; 12] = [
+        "day", "days", "year", "years", "hour", "second", "seconds", "sec", "meter", "gram", "PC",
+        "MPC",
+    ];
+    let [word] = words else {
+        let text = words.join(" ");
+        let are_long = words.iter().all(|word| word.len() > 2);
+        let is_quotient = text.contains('/') || text.ends_with("-1");
+        let starts = text.starts_with(|c: char| c.is_alphabetic());
+        return spelled(&text)
+            .filter(|_| starts && (are_long || is_quotient))
+            .map(Some);
+    };
+    let is_unit = |word: &str| {
+        let is_plain = word.len() < 2 || PLAIN.contains(&word);
+        spelled(word).filter(|_| !is_plain && word.starts_with(|c: char| c.is_alphabetic()))
+    };
+    if let Some(unit) = is_unit(word) {
+        return Some(Some(unit));
+    }
+    let mut marks = word.match_indices(['/', '_']);
+    marks.find_map(|(at, mark)| {
+        let (before, unit) = (&word[..at], &word[at + 1..]);
+        let is_over = mark == "/" && before.chars().all(char::is_alphanumeric);
+        // As in `t/s`.
+        let of_name = || spelled(unit).filter(|_| is_over && before.len() < 4 && before != "and");
+        let told = is_unit(&unit.replace('_', "/")).or_else(of_name);
+        match told {
+            None if is_over && is_unit(before).is_some() => Some(None),
+            told => told.map(Some),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_tell_units() {
+        let kiloparsec = spelled("kpc");
+        for (name, value) in [
+            (
+                "UnitLength_in_cm",
+                EntryValue::Number(3.085_677_581_491_367e21),
+            ),
+            (
+                "Unit_Length_In_CGS",
+                EntryValue::Text("3.085677581491367e21"),
+            ),
+            (
+                "Unit length in cgs (U_L)",
+                EntryValue::Number(3.085_677_581_491_367e21),
+            ),
+            ("UnitLength_in_kpc", EntryValue::Number(1.0)),
+            ("length_unit", EntryValue::Text("kpc")),
+            ("pos_unit", EntryValue::Text("kpc")),
+        ] {
+            let (dimension, size) = unit_of_entry(name, value).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(dimension, Dimension::Length);
+            assert!(
+                (size / kiloparsec.unwrap().1 - 1.0).abs() < 1e-12,
+                "{name}: {size}"
+            );
+        }
+        let speed = unit_of_entry("UnitVelocity_in_km_per_s", EntryValue::Number(2.0));
+        assert_eq!(speed, Some((Dimension::Speed, 2e3)));
+        for name in [
+            "UnitLength",
+            "UnitDensity_in_cgs",
+            "Length",
+            "UnitMass_in_furlong",
+            "UnitMass_in_cm",
+        ] {
+            assert_eq!(unit_of_entry(name, EntryValue::Number(1.0)), None, "{name}");
+        }
+        let system = spelled_system("kiloparsecs; 10^10 M_sun; km s^-1").unwrap();
+        assert!(system.are_those_of(&"kpc,1e10Msun,km/s".parse().unwrap()));
+        assert_eq!(spelled_system("furlong, stone"), None);
+    }
+
+    #[test]
+    fn units_are_found_among_words() {
+        for (text, count) in [
+            ("kpc", 1),
+            ("in pc, Msun and km/s.", 3),
+            ("heliocentric, au and au/day, solar masses", 3),
+            ("pc, solar masses, km s^-1", 3),
+            ("Myr kpc kpc kpc", 4),
+            ("t/Myr x/kpc m/kg", 3),
+            ("t_myr, x_kpc, vx_km_s", 3),
+            ("R in solar radii", 1),
+            ("comoving kpc/h", 1),
+            ("x [pc], vx [km / s]", 2),
+            (
+                "half-mass radius 3 pc, total mass 1000 Msun, 5 km/s, >1 Msun, 3pc",
+                0,
+            ),
+            (
+                "the second day of the year, by A. M. Smith, in all and/or none",
+                0,
+            ),
+            ("1 pc = 3.086e18 cm", 0),
+            ("made on a PC in m months", 0),
+            ("-1 2 3 1d-3 2d", 0),
+            ("x y z vx vy vz m", 0),
+        ] {
+            assert_eq!(units_in(text).len(), count, "{text}: {:?}", units_in(text));
+        }
+        assert_eq!(units_in("kpc/h"), [None]);
+        assert_eq!(units_in("mass/Msun"), [spelled("Msun")]);
+    }
 
     #[test]
     fn units_are_known_however_they_are_spelled() {
@@ -176,11 +404,12 @@ mod tests {
             ("2 kiloparsec", Dimension::Length, 2e3 * PC),
             ("km s⁻¹", Dimension::Speed, 1e3),
             ("KM/S", Dimension::Speed, 1e3),
-            ("light years", Dimension::Length, 9.460_730_472_580_8e15),
-            ("kilometres", Dimension::Length, 1e3),
-            ("2 meters", Dimension::Length, 2.0),
-            ("Gpc", Dimension::Length, 1e9 * PC),
             ("AUd", Dimension::Speed, 149_597_870_700.0 / 86_400.0),
+            ("light years", Dimension::Length, 9.460_73e15),
+            ("2 Gpc", Dimension::Length, 2e9 * PC),
+            ("solar radii", Dimension::Length, 6.957e8),
+            ("metres", Dimension::Length, 1.0),
+            ("kilometers", Dimension::Length, 1e3),
         ] {
             let (found, value) = spelled(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(found, dimension, "{text}");

@@ -120,6 +120,16 @@ impl Name {
         }
     }
 
+    /// Returns whether it names what the other does.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let has =
+            |names: &[&str], name: &str| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let of_both = |names: &[&str]| has(names, &self.name) && has(names, &other.name);
+        self.name.eq_ignore_ascii_case(&other.name)
+            || of_both(&MASS)
+            || PLACES.iter().any(|names| of_both(names))
+    }
+
     /// Returns whether it is a coordinate or the mass.
     pub(super) fn is_known(&self) -> bool {
         is_known(&self.name)
@@ -131,40 +141,17 @@ fn is_known(text: &str) -> bool {
     names.any(|name| text.eq_ignore_ascii_case(name))
 }
 
-/// The dimension of a coordinate or the mass, by its name.
-fn dimension_of(name: &str) -> Option<Dimension> {
-    let is_one = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-    match () {
-        () if is_one(&MASS) => Some(Dimension::Mass),
-        () if is_one(PLACES[..3].as_flattened()) => Some(Dimension::Length),
-        () if is_one(PLACES[3..].as_flattened()) => Some(Dimension::Speed),
-        () => None,
-    }
-}
-
 /// Returns whether a word behind the name of a quantity is one of its units, as in `vx_kms` or `mass_msun`.
 fn is_unit_of(name: &str, text: &str) -> bool {
+    let is_one = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let wanted = match () {
+        () if is_one(&MASS) => Dimension::Mass,
+        () if is_one(PLACES[..3].as_flattened()) => Dimension::Length,
+        () => Dimension::Speed,
+    };
     // No number comes before it.
     text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && unit(&text.replace('_', "/"))
-            .is_some_and(|(dimension, _)| Some(dimension) == dimension_of(name))
-}
-
-/// Gives names of which none has a unit the units of the same quantities in others.
-pub(super) fn take_units_of(names: &mut [Name], others: &[Name]) {
-    if names.iter().any(|name| !name.unit.is_empty()) {
-        return;
-    }
-    for name in names {
-        let Some(wanted) = dimension_of(&name.name) else {
-            continue;
-        };
-        let is_its =
-            |other: &&Name| !other.unit.is_empty() && dimension_of(&other.name) == Some(wanted);
-        if let Some(other) = others.iter().find(is_its) {
-            name.unit.clone_from(&other.unit);
-        }
-    }
+        && unit(&text.replace('_', "/")).is_some_and(|(dimension, _)| dimension == wanted)
 }
 
 /// The names in a comment such as `x y z vx vy vz mass`, if it has names of bodies' columns.
@@ -186,6 +173,9 @@ pub(super) fn names_in(comment: &str) -> Option<Vec<Name>> {
 /// Names between bars, in braces or quotes, with numbers (`1:x`, `(1) x`, `col1=x`, `x:1`), joined by hyphens, or of
 /// vectors (`pos vel mass`, `x1 x2 x3 v1 v2 v3`).
 fn undecorated(comment: &str) -> Vec<Name> {
+    let has_and = comment.contains(" and ");
+    let between = if comment.contains(',') { ", " } else { " " };
+    let comment = &comment.replace(", and ", ", ").replace(" and ", between);
     let fields: Vec<&str> = match comment.contains('|') {
         true => comment.split('|').collect(),
         false => match &words(comment)[..] {
@@ -203,7 +193,7 @@ fn undecorated(comment: &str) -> Vec<Name> {
     let names = fields
         .map(|field| bare(without_number(bare(field))))
         .filter(|field| !field.is_empty() && !field.bytes().all(|byte| byte.is_ascii_digit()));
-    of_vectors(names.map(Name::of).collect())
+    of_vectors(names.map(Name::of).collect(), has_and)
 }
 
 /// A field without quotes and without brackets about it; of the first and last one in a list, without the list's.
@@ -241,8 +231,21 @@ fn without_number(field: &str) -> &str {
     }
 }
 
+/// Returns whether words with names of vectors among them are those of a sentence, not of a list of names.
+fn are_prose(names: &[Name]) -> bool {
+    const PROSE: [&str; 18] = [
+        "of", "the", "in", "a", "an", "are", "is", "with", "for", "from", "to", "at", "by", "as",
+        "their", "all", "each", "this",
+    ];
+    let mut words = names.iter().flat_map(|name| name.name.split_whitespace());
+    words.any(|word| PROSE.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
 /// Names of coordinates in the place of names of vectors and their numbered components.
-fn of_vectors(mut names: Vec<Name>) -> Vec<Name> {
+fn of_vectors(mut names: Vec<Name>, has_and: bool) -> Vec<Name> {
+    if are_prose(&names) {
+        return names;
+    }
     let is = |name: &Name, text: &str| name.name.eq_ignore_ascii_case(text);
     let numbered = ["x1", "x2", "x3", "v1", "v2", "v3"];
     if numbered
@@ -270,7 +273,12 @@ fn of_vectors(mut names: Vec<Name>) -> Vec<Name> {
             .collect(),
         None => vec![name],
     });
-    parts.collect()
+    let names: Vec<Name> = parts.collect();
+    // `positions and velocities` are words about columns, if they are not all of them.
+    match has_and && !(names.len() > 6 && names.iter().all(Name::is_known)) {
+        true => vec![],
+        false => names,
+    }
 }
 
 /// Names of the coordinates of a vector, if it is one of places or velocities.
@@ -302,7 +310,24 @@ pub(super) fn seem_to_name(comments: &str) -> bool {
     let runs: Vec<String> = runs.map(str::to_lowercase).collect();
     let count = |word: &str| runs.iter().filter(|run| *run == word).count();
     let has_all = |words: &[&str]| words.iter().all(|word| count(word) > 0);
-    has_all(&["x", "y", "z", "vx", "vy", "vz"]) || (count("x") > 2 && count("v") > 2)
+    // As in `the mass is in column 7`.
+    let words: Vec<&str> = comments.split_whitespace().collect();
+    let is_numbered = words.windows(2).any(|pair| {
+        let is_number = pair[1].starts_with(|c: char| c.is_ascii_digit());
+        is_number && ["column", "columns", "col"].contains(&pair[0].to_lowercase().as_str())
+    });
+    let quantities = [
+        "x",
+        "mass",
+        "masses",
+        "position",
+        "positions",
+        "velocity",
+        "velocities",
+    ];
+    has_all(&["x", "y", "z", "vx", "vy", "vz"])
+        || (count("x") > 2 && count("v") > 2)
+        || (is_numbered && quantities.iter().any(|word| count(word) > 0))
 }
 
 /// The fields of a comment: between commas, semicolons or tabs if there are any, else between blanks, of
@@ -447,7 +472,20 @@ mod tests {
             assert_eq!([unit(0), unit(1), unit(4)], units);
             assert_eq!((found[1].0.as_str(), found[6].0.as_str()), ("x", "vz"));
         }
-        assert_eq!(names("made on Monday by x and y"), None);
+        for comment in [
+            "made on Monday by x and y",
+            "position and velocity of stars",
+            "positions and velocities in N-body units",
+            "positions and velocities",
+            "a model with mass and velocity anisotropy",
+            "velocity and position are in the frame of the centre of mass",
+            "mass and velocity of stars",
+            "pos, vel, mass in pc, km/s, Msun",
+        ] {
+            assert_eq!(names(comment), None, "{comment}");
+        }
+        assert_eq!(names("mass, position and velocity").unwrap().len(), 7);
+        assert_eq!(names("mass position and velocity").unwrap().len(), 7);
         assert_eq!(Name::of("Mass(t=0)_[Msun]").name, "Mass(t=0)");
     }
 

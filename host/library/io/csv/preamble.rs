@@ -4,11 +4,11 @@ use std::io::{BufRead, Read};
 
 use super::names::{Name, names_in, numbered, seem_to_name, words};
 use super::numbers::number;
-use super::told::{Told, told_in};
+use super::told::{Told, is_of_cosmology, split as words_of, told_in};
 use super::vectors::Vector;
 use super::{CsvFault, Stop, beginning};
 use crate::settings::Setting;
-use crate::units::{Dimension, Units, spelled, usual_units};
+use crate::units::{Dimension, Units, spelled, units_in, usual_units};
 
 /// Settings, names and units that the lines before the table tell.
 #[derive(Default)]
@@ -29,6 +29,10 @@ pub(super) struct Preamble {
     strange: u32,
     /// The constant of gravity that a comment tells.
     gravity: Option<f64>,
+    /// The unit of a time that stands in the next comment.
+    time_follows: Option<String>,
+    /// True once a note says that comments tell of a cosmology.
+    is_cosmic: bool,
     /// Names of which each has a comment.
     numbered: Vec<Name>,
     /// Comments that are not understood, to find out whether they name columns.
@@ -56,6 +60,68 @@ enum Ecsv {
     Time(String),
 }
 
+/// Words in front of the time of a snapshot.
+const OF_STATES: [&str; 8] = [
+    "at",
+    "snapshot",
+    "simulation",
+    "model",
+    "the",
+    "current",
+    "output",
+    "physical",
+];
+
+/// Words in front of other times.
+const OF_OTHERS: [&str; 20] = [
+    "cpu",
+    "run",
+    "wall",
+    "wallclock",
+    "clock",
+    "step",
+    "crossing",
+    "relaxation",
+    "dynamical",
+    "fall",
+    "free-fall",
+    "freefall",
+    "orbital",
+    "elapsed",
+    "computing",
+    "end",
+    "final",
+    "total",
+    "maximum",
+    "cooling",
+];
+
+/// Returns whether a name is that of the time of a snapshot.
+fn is_time(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace([' ', '_'], "");
+    let names = [
+        "t",
+        "time",
+        "tnow",
+        "timenow",
+        "tsnap",
+        "simtime",
+        "currenttime",
+        "snapshottime",
+    ];
+    names.contains(&name.as_str())
+}
+
+/// The number of `5` or `5Myr`, and the unit behind it.
+fn with_unit(word: &str) -> Option<(f64, &str)> {
+    let digits = match number(word) {
+        Some(_) => word,
+        None => word.trim_end_matches(char::is_alphabetic),
+    };
+    let time = number(digits).filter(|time| time.is_finite())?;
+    Some((time, &word[digits.len()..]))
+}
+
 impl Preamble {
     pub(super) fn read(reader: &mut impl BufRead) -> Result<Self, Stop> {
         /// No comment that is understood is longer; the rest of a longer one is not looked at.
@@ -81,10 +147,17 @@ impl Preamble {
             if comment.is_empty() || preamble.take_of_ecsv(&line, comment) {
                 continue;
             }
-            if preamble.take_setting(comment, start)? || preamble.take_unit(comment, start)? {
+            if preamble.take_time_that_follows(comment)
+                || preamble.take_setting(comment, start)?
+                || preamble.take_unit(comment, start)?
+            {
                 continue;
             }
+            preamble.take_cosmology(comment);
             if let Some(names) = names_in(comment).filter(|_| is_whole) {
+                if names.iter().all(|name| name.unit.is_empty()) && !units_in(comment).is_empty() {
+                    preamble.take_told(comment);
+                }
                 preamble.names = Some(names);
                 follows_names = true;
             } else if follows_names && preamble.take_units(comment) {
@@ -99,6 +172,7 @@ impl Preamble {
                 follows_names = false;
             }
         }
+        preamble.miss_time();
         if preamble.names.is_none() && preamble.numbered.iter().any(Name::is_known) {
             preamble.names = Some(std::mem::take(&mut preamble.numbered));
         }
@@ -165,18 +239,56 @@ impl Preamble {
         true
     }
 
-    /// Takes `G = 43007.1`; returns whether the comment is that.
+    /// Takes `G = 43007.1`, also behind other words; returns whether the comment tells no units by their names.
     fn take_gravity(&mut self, comment: &str) -> bool {
-        let Some((name, value)) = comment.split_once(['=', ':']) else {
+        let mut ends = comment.match_indices(['=', ':']);
+        let found = ends.find_map(|(at, _)| {
+            let name = comment[..at].trim_end();
+            let is_letter = name
+                .strip_suffix('G')
+                .is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+            let lower = name.to_ascii_lowercase();
+            let names = [
+                "gravity",
+                "gravitational constant",
+                "gravitational_constant",
+                "g_newton",
+            ];
+            let is_gravity = is_letter || names.iter().any(|name| lower.ends_with(name));
+            let value = comment[at + 1..].trim_start();
+            let value = value.split([' ', '\t', ',', ';', ')']).next()?;
+            number(value)
+                .filter(|_| is_gravity)
+                .map(|value| (at, value))
+        });
+        let Some((at, gravity)) = found else {
             return false;
         };
-        let name = name.trim();
-        let is_gravity = ["gravity", "gravitational constant", "constant of gravity"]
-            .contains(&name)
-            || name.split_whitespace().last() == Some("G");
-        let value = value.split_whitespace().next().and_then(number);
-        self.gravity = value.filter(|_| is_gravity).or(self.gravity);
-        is_gravity && value.is_some()
+        self.gravity = Some(gravity);
+        // Units behind it are its own, and `pc = 1` tells what G does.
+        comment[..at].contains('=') || units_in(&comment[..at]).is_empty()
+    }
+
+    /// Says once that a comment tells of a cosmology.
+    fn take_cosmology(&mut self, comment: &str) {
+        let words = words_of(comment);
+        let is_hubble = |pair: &[&str]| {
+            pair[0] == "h" && number(pair[1]).is_some_and(|h| (0.5..0.9).contains(&h))
+        };
+        let is_scale = |pair: &[&str]| {
+            pair[0].eq_ignore_ascii_case("scale") && pair[1].eq_ignore_ascii_case("factor")
+        };
+        let is_cosmic = words.iter().any(|word| is_of_cosmology(word))
+            || words
+                .windows(2)
+                .any(|pair| is_hubble(pair) || is_scale(pair));
+        if is_cosmic && !std::mem::replace(&mut self.is_cosmic, true) {
+            self.notes.push(format!(
+                "the comment `{}` tells of a cosmology: numbers of a table are taken as physical ones, without factors of \
+                 a and h",
+                beginning(comment)
+            ));
+        }
     }
 
     /// Takes the name of the next column, as in `column 2: y`.
@@ -202,10 +314,7 @@ impl Preamble {
             self.bodies = value.parse().ok().map(|bodies| (start, bodies));
             return Ok(true);
         }
-        if !["time", "t"]
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known))
-        {
+        if !is_time(&name) {
             return Ok(self.take_time_in_words(comment));
         }
         let (first, rest) = value
@@ -214,20 +323,18 @@ impl Preamble {
         let (first, rest) = first
             .split_once(char::is_whitespace)
             .unwrap_or((first, rest));
-        // As in `5Myr`.
-        let digits = first.trim_end_matches(|c: char| c.is_alphabetic());
-        let (first, rest) = match number(first) {
-            None if !digits.is_empty() && number(digits).is_some() => {
-                (digits, &first[digits.len()..])
+        match with_unit(first) {
+            Some((time, of_time)) => {
+                let behind = match of_time {
+                    "" => rest.trim().trim_matches(['[', ']', '(', ')']),
+                    of_time => of_time,
+                };
+                let unit = match unit.is_empty() {
+                    true => behind.to_owned(),
+                    false => unit,
+                };
+                self.time = Some((time, unit));
             }
-            _ => (first, rest),
-        };
-        let unit = match unit.is_empty() {
-            true => rest.trim().trim_matches(['[', ']', '(', ')']).to_owned(),
-            false => unit,
-        };
-        match number(first).filter(|time| time.is_finite()) {
-            Some(time) => self.time = Some((time, unit)),
             None if comment.contains('=') && name.eq_ignore_ascii_case("time") => {
                 return Err(Stop::At(start, CsvFault::Time(beginning(value))));
             }
@@ -239,36 +346,119 @@ impl Preamble {
         Ok(true)
     }
 
-    /// Takes the time of `snapshot at time 5`, or of `N = 12, t = 5 Myr`. Returns whether there is one.
+    /// Takes a comment such as `Time [Myr]`, and the number in the comment below it; returns whether it is one of these.
+    fn take_time_that_follows(&mut self, comment: &str) -> bool {
+        if let Some(time) = number(comment).filter(|time| time.is_finite())
+            && let Some(unit) = self.time_follows.take()
+        {
+            self.time = Some((time, unit));
+            return true;
+        }
+        self.miss_time();
+        let Name { name, unit } = Name::of(comment);
+        let follows = is_time(&name);
+        self.time_follows = follows.then_some(unit);
+        follows
+    }
+
+    /// Says that a time should have followed.
+    fn miss_time(&mut self) {
+        if let Some(unit) = self.time_follows.take().filter(|unit| !unit.is_empty()) {
+            self.notes.push(format!(
+                "a comment tells a time in {}, and no number follows it in a comment",
+                beginning(&unit)
+            ));
+        }
+    }
+
+    /// Takes the time of `snapshot at time 5`, or of `N = 12, t = 5 Myr`. Returns whether there is one. Says that another,
+    /// such as an age, is not taken.
     fn take_time_in_words(&mut self, comment: &str) -> bool {
         if names_in(comment).is_some() || self.time.is_some() {
             return false;
         }
-        let parts = comment.split(|c: char| c.is_whitespace() || ",;:=".contains(c));
+        // Not within `14:05`.
+        let is_clock = |at: usize| {
+            comment[..at].ends_with(|c: char| c.is_ascii_digit())
+                && comment[at + 1..].starts_with(|c: char| c.is_ascii_digit())
+        };
+        let spaced: String = (comment.char_indices())
+            .map(|(at, c)| match c {
+                '=' => " = ".to_owned(),
+                ':' if !is_clock(at) => " : ".to_owned(),
+                c => c.to_string(),
+            })
+            .collect();
+        let parts = spaced.split(|c: char| c.is_whitespace() || ",;()[]".contains(c));
         let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-        let found = parts.windows(2).enumerate().find_map(|(at, pair)| {
-            let [word, value] = *pair else { return None };
-            let Name { name, unit } = Name::of(word);
-            // The letter alone is a time only where it is equal to something.
-            let is_time =
-                name.eq_ignore_ascii_case("time") || (name == "t" && comment.contains(['=', ':']));
-            // Not the time of a step, or of a processor.
-            let is_of_state = at.checked_sub(1).is_none_or(|before| {
-                let before = parts[before].to_ascii_lowercase();
-                ["at", "snapshot", "simulation", "model", "the"].contains(&before.as_str())
-                    || number(&before).is_some()
-            });
-            let is_its = is_time && is_of_state;
-            let time = number(value).filter(|time| is_its && time.is_finite())?;
-            let next = parts
-                .get(at + 2)
-                .map_or("", |next| next.trim_matches(['[', ']', '(', ')']));
-            let unit = match spelled(next) {
-                Some((Dimension::Time, _)) if unit.is_empty() => next.to_owned(),
-                _ => unit,
+        let mut other = false;
+        let found = (0..parts.len()).find_map(|at| {
+            let (name, mut unit) = match parts[at].split_once("_in_") {
+                Some((name, unit)) => (name, unit.to_owned()),
+                None => (parts[at].split('/').next()?, String::new()),
             };
+            if let Some((_, of_time)) = parts[at].split_once('/') {
+                of_time.clone_into(&mut unit);
+            }
+            let is_age = ["age", "epoch"]
+                .iter()
+                .any(|age| name.eq_ignore_ascii_case(age));
+            // The letter alone is a time only where it is equal to something, or in front of a number alone.
+            let is_letter = name.eq_ignore_ascii_case("t");
+            let equals = (1..3).any(|k| ["=", ":"].contains(parts.get(at + k).unwrap_or(&"")));
+            if !(is_age || is_time(name) && (!is_letter || equals || parts.len() == 2)) {
+                return None;
+            }
+            let mut rest = &parts[at + 1..];
+            while let [first, more @ ..] = rest {
+                let is_unit = matches!(spelled(first), Some((Dimension::Time, _)))
+                    && number(first.trim_end_matches(char::is_alphabetic)).is_none();
+                let fillers = [
+                    "=",
+                    ":",
+                    "is",
+                    "of",
+                    "since",
+                    "start",
+                    "the",
+                    "snapshot",
+                    "in",
+                    "now",
+                    "beginning",
+                ];
+                if is_unit {
+                    (*first).clone_into(&mut unit);
+                } else if !fillers.contains(&first.to_ascii_lowercase().as_str()) {
+                    break;
+                }
+                rest = more;
+            }
+            let (time, of_time) = with_unit(rest.first()?)?;
+            // Not the time of a step, or of a processor.
+            let before = at
+                .checked_sub(1)
+                .map(|before| parts[before].to_ascii_lowercase());
+            let is_of_state = before
+                .as_deref()
+                .is_none_or(|before| OF_STATES.contains(&before) || with_unit(before).is_some());
+            if is_age || !is_of_state {
+                other |= before.is_none_or(|before| !OF_OTHERS.contains(&before.as_str()));
+                return None;
+            }
+            let next = rest.get(1).copied().unwrap_or_default();
+            if !of_time.is_empty() {
+                of_time.clone_into(&mut unit);
+            } else if let (true, Some((Dimension::Time, _))) = (unit.is_empty(), spelled(next)) {
+                next.clone_into(&mut unit);
+            }
             Some((time, unit))
         });
+        if other && found.is_none() {
+            self.notes.push(format!(
+                "the comment `{}` was not understood as a time: the time is 0, unless another comment tells it",
+                beginning(comment)
+            ));
+        }
         let is_found = found.is_some();
         self.time = found;
         is_found
@@ -397,6 +587,33 @@ impl Preamble {
             name.unit = unit.trim_matches(['"', '\'']).to_owned();
         }
         true
+    }
+
+    /// Gives names the units of the same quantities in these names of a comment. Says that others are not taken.
+    pub(super) fn take_units_of(&mut self, of_comment: &[Name], names: &mut [Name]) {
+        let mut left = vec![];
+        for told in of_comment.iter().filter(|told| !told.unit.is_empty()) {
+            let mut same = names
+                .iter_mut()
+                .filter(|name| name.is_same(told))
+                .peekable();
+            if same.peek().is_none() && told.is_known() {
+                left.push(told.unit.as_str());
+            }
+            for name in same {
+                if name.unit.is_empty() {
+                    name.unit.clone_from(&told.unit);
+                } else if name.unit != told.unit {
+                    left.push(told.unit.as_str());
+                }
+            }
+        }
+        if !left.is_empty() {
+            self.notes.push(format!(
+                "units of a comment which the line of names does not take: {}",
+                beginning(&left.join(", "))
+            ));
+        }
     }
 
     /// The names, with the units that the file tells apart from them.

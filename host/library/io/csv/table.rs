@@ -10,7 +10,7 @@ use super::super::column::left_out;
 use super::columns::{Columns, IdColumn, listed};
 use super::heads::{self, head};
 use super::lines::{Blanks, Bounded, LONGEST_LINE, Snapshots};
-use super::names::{Name, take_units_of};
+use super::names::Name;
 use super::numbers::number;
 use super::preamble::Preamble;
 use super::vectors::{Expanded, expand_names};
@@ -139,10 +139,10 @@ impl<'a> Table<'a> {
         let mut rows = parser(text, separator, width.is_none());
         let at = |fault| Stop::At(start, fault);
         let names = match (width, preamble.names.take()) {
-            (None, in_comment) => {
+            (None, of_comment) => {
                 let header = rows.headers().map_err(|fault| stop(start, fault))?;
                 let mut names: Vec<Name> = header.iter().map(Name::of).collect();
-                take_units_of(&mut names, &in_comment.unwrap_or_default());
+                preamble.take_units_of(&of_comment.unwrap_or_default(), &mut names);
                 Some(names)
             }
             (Some(width), Some(names)) => Some(fitting(names, width).map_err(at)?),

@@ -535,10 +535,6 @@ fn units_of_columns_are_read() {
          # - {name: vy, unit: km / s, datatype: float64}\n# - {name: vz, unit: km / s, datatype: float64}\n\
          # schema: astropy-2.0\nmass x y z vx vy vz\n7 1 2 3 4 5 6\n",
         "mass [Msun],x [pc],y [pc],z [pc],vx [km/s],vy [km/s],vz [km/s]\n7,1,2,3,4,5,6\n",
-        "# x [pc] y [pc] z [pc] vx [km/s] vy [km/s] vz [km/s] m [Msun]\nx,y,z,vx,vy,vz,m\n1,2,3,4,5,6,7\n",
-        "# pos [pc], vel [km/s], mass [Msun]\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
-        "# Position (pc), Velocity (km/s), Mass (Msun)\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
-        "# pc,Msun,km/s\nx,y,z,vx,vy,vz,mass\n1,2,3,4,5,6,7\n",
     ] {
         let contents = contents(text);
         assert!(contents.units.unwrap().are_those_of(&pc), "{text}");
@@ -641,6 +637,134 @@ fn heads_of_other_codes_are_read() {
     assert!(matches!(fault(many).1, CsvFault::BodyCount { .. }));
     for text in ["1\n2\n3\n4\n", "1 2 3\n1 2 3\n", "1\n", "1 2 3\n"] {
         assert!(parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn units_of_names_in_a_comment_are_those_of_the_line_of_names() {
+    let pc: Units = "pc,Msun,km/s".parse().unwrap();
+    let table = "x,y,z,vx,vy,vz,m\n1,3,5,.1,.3,.5,10\n";
+    for comment in [
+        "x [pc] y [pc] z [pc] vx [km/s] vy [km/s] vz [km/s] m [Msun]",
+        "columns: x [pc], y [pc], z [pc], vx [km/s], vy [km/s], vz [km/s], mass [Msun]",
+        "positions [pc] velocities [km/s] masses [Msun]",
+        "pos [pc], vel [km/s], mass [Msun]",
+        "Position (pc), Velocity (km/s), Mass (Msun)",
+        "positions and velocities of stars, in pc, Msun, km/s",
+        "x y z vx vy vz m\n# pc pc pc km/s km/s km/s Msun",
+        "pc,Msun,km/s",
+    ] {
+        let found = contents(&format!("# {comment}\n{table}"));
+        assert!(
+            found.units.is_some_and(|units| units.are_those_of(&pc)),
+            "{comment}"
+        );
+        assert_eq!(found.notes, Vec::<String>::new(), "{comment}");
+        assert_eq!(found.snapshot.bodies.mass, [10.0]);
+    }
+    let named = table.replace("x,y,z", "x [kpc],y [kpc],z [kpc]");
+    let found = contents(&format!(
+        "# x [pc] y [pc] z [pc] vx [km/s] vy [km/s] vz [km/s] m [Msun]\n{named}"
+    ));
+    assert!(
+        found.notes[0].contains("does not take: pc, pc, pc"),
+        "{:?}",
+        found.notes
+    );
+    assert!(
+        found
+            .units
+            .unwrap()
+            .are_those_of(&"kpc,Msun,km/s".parse().unwrap())
+    );
+    let names = "# x y z vx vy vz m in pc km/s Msun\n1 2 3 4 5 6 7\n";
+    assert!(contents(names).units.unwrap().are_those_of(&pc));
+}
+
+#[test]
+fn sentences_about_bodies_are_no_names() {
+    for comment in [
+        "position and velocity of stars",
+        "positions and velocities in N-body units",
+        "a model with mass and velocity anisotropy",
+        "velocity and position are in the frame of the centre of mass",
+        "mass and velocity of stars",
+    ] {
+        let found = contents(&format!("# {comment}\n10 1 3 5 .1 .3 .5\n"));
+        assert_eq!(found.snapshot.bodies.mass, [10.0], "{comment}");
+        assert_eq!(found.notes.len(), 1, "{comment}: {:?}", found.notes);
+    }
+    let (_, found) = fault("# the mass is in column 7\n1 2 3 4 5 6 10\n");
+    assert!(matches!(found, CsvFault::StrangeNames(_)), "{found}");
+}
+
+#[test]
+fn what_comments_tell_of_gravity_and_cosmology_is_said() {
+    let table = "x,y,z,vx,vy,vz,m\n1,3,5,.1,.3,.5,10\n";
+    for (comment, units) in [
+        ("Using G = 43007.1", "kpc,1e10Msun,km/s"),
+        ("gravity = 43007.1", "kpc,1e10Msun,km/s"),
+        ("Msun=1, pc=1, G=0.0043", "pc,Msun,km/s"),
+    ] {
+        let found = contents(&format!("# {comment}\n{table}"));
+        assert!(
+            found.units.unwrap().are_those_of(&units.parse().unwrap()),
+            "{comment}"
+        );
+    }
+    for (comment, part) in [
+        ("redshift = 1", "tells of a cosmology"),
+        ("h = 0.7, a = 0.5", "tells of a cosmology"),
+        (
+            "comoving kpc, Msun, km/s",
+            "tells of units and was not understood",
+        ),
+        ("kpc", "tells of units and was not understood"),
+    ] {
+        let found = contents(&format!("# {comment}\n{table}"));
+        assert!(
+            found.notes.concat().contains(part),
+            "{comment}: {:?}",
+            found.notes
+        );
+        assert_eq!(found.units, None, "{comment}");
+    }
+}
+
+#[test]
+fn times_in_sentences_are_read_or_told() {
+    let table = "x,y,z,vx,vy,vz,m\n1,2,3,4,5,6,7\n";
+    let time = |comment: &str| {
+        let text = format!("# units: pc,Msun,Myr\n# {comment}\n{table}");
+        let found = contents(&text);
+        (found.snapshot.time, found.notes)
+    };
+    for comment in [
+        "snapshot time (Myr) = 5",
+        "snapshot time: 5",
+        "snapshot at t=5Myr",
+        "t_now = 5",
+        "Time [Myr]\n# 5.0",
+        "Time since start: 5 Myr",
+        "t 5",
+        "time_in_Myr 5",
+        "N = 12, t = 5 Myr",
+        "the time is 5000 kyr",
+    ] {
+        let (found, notes) = time(comment);
+        assert!((found - 5.0).abs() < 1e-9, "{comment}: {found}");
+        assert_eq!(notes, Vec::<String>::new(), "{comment}");
+    }
+    for (comment, notes) in [
+        ("age = 5 Myr", 1),
+        ("evolved time = 5 Myr", 1),
+        ("written at time 14:05", 0),
+        ("crossing time 2.8 Myr", 0),
+        ("CPU time = 35 s", 0),
+        ("time step 5", 0),
+    ] {
+        let (found, told) = time(comment);
+        assert_eq!((found, told.len()), (0.0, notes), "{comment}: {told:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::beginning;
 use crate::settings::Setting;
-use crate::units::{Dimension, Units, spelled as unit};
+use crate::units::{Dimension, UnitWord, Units, spelled as unit, units_in};
 
 /// Sizes of units by their dimensions, as far as comments tell them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -144,7 +144,6 @@ pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
 
 /// Takes the units of a comment, if it tells any. Returns whether all that it seems to tell is understood.
 fn is_understood(comment: &str, told: &mut Told) -> bool {
-    let comment = comment.trim_end_matches('.');
     if let Some(list) = list_in(comment) {
         return take_list(list, told);
     }
@@ -153,17 +152,34 @@ fn is_understood(comment: &str, told: &mut Told) -> bool {
         return true;
     }
     let words = split(comment);
-    // Three units alone, such as `kpc km/s Msun` or `in pc, Msun and km/s`.
-    let mut alone = Told::default();
-    let list = comment.strip_prefix("in ").unwrap_or(comment);
-    if words.len() > 2 && take_list(list, &mut alone) {
-        if alone.system.is_some() {
-            told.system = told.system.or(alone.system);
-            return true;
+    let among = units_in(comment);
+    let is_cosmic = among.contains(&None) || words.iter().any(|word| is_of_cosmology(word));
+    if !among.is_empty() && is_cosmic {
+        return false;
+    }
+    // Three units alone or behind `in`, such as `kpc km/s Msun`.
+    let ends = comment.match_indices("in ").filter_map(|(at, _)| {
+        let begins = !comment[..at].ends_with(char::is_alphanumeric);
+        begins.then(|| &comment[at + 3..])
+    });
+    for list in std::iter::once(comment).chain(ends) {
+        let mut alone = Told::default();
+        let words = split(list);
+        // Several quantities are values, of a cluster.
+        let values = words.iter().filter(|word| starts_with_digit(word)).count();
+        if words.len() > 2 && values < 2 && take_list(list, &mut alone) {
+            if alone.system.is_some() {
+                told.system = told.system.or(alone.system);
+                return told.system == alone.system;
+            }
+            if alone.sizes.len() > 2 {
+                return told.put_all(alone.sizes);
+            }
         }
-        if alone.sizes.len() > 2 {
-            return told.put_all(alone.sizes);
-        }
+    }
+    let without = || words.iter().any(|word| is_without(word));
+    if let Some(sizes) = system_among(&among).filter(|_| !without()) {
+        return told.put_all(sizes);
     }
     let mut sizes = vec![];
     for (at, word) in words.iter().enumerate() {
@@ -178,11 +194,49 @@ fn is_understood(comment: &str, told: &mut Told) -> bool {
         let mut words = words.iter().map(|word| word.to_ascii_lowercase());
         words.any(|word| ["unit", "units"].contains(&word.as_str()) || word.starts_with("unit_"))
     };
-    let without = || words.iter().any(|word| is_without(word));
     match sizes.is_empty() {
-        true => !speaks() || without(),
+        true => (!speaks() && among.is_empty()) || without(),
         false => told.put_all(sizes),
     }
+}
+
+/// The units of a system of length, mass and speed or time among the words of a comment, such as `au and au/day, solar masses`.
+fn system_among(words: &[UnitWord]) -> Option<Vec<(Dimension, f64)>> {
+    let mut sizes = Told::default();
+    if !sizes.put_all(words.iter().copied().flatten()) {
+        return None;
+    }
+    let has = |wanted| {
+        sizes
+            .sizes
+            .iter()
+            .any(|(dimension, _)| *dimension == wanted)
+    };
+    let is_system = has(Dimension::Length)
+        && has(Dimension::Mass)
+        && (has(Dimension::Speed) != has(Dimension::Time));
+    is_system.then_some(sizes.sizes)
+}
+
+/// Returns whether a word tells that numbers are not physical ones, but those of a cosmology.
+pub(super) fn is_of_cosmology(word: &str) -> bool {
+    let word = word.to_ascii_lowercase().replace(['-', '_'], "");
+    let words = [
+        "comoving",
+        "redshift",
+        "h1",
+        "h^1",
+        "/h",
+        "hubbleparam",
+        "scalefactor",
+        "omegam",
+        "omega0",
+    ];
+    words.contains(&word.as_str())
+}
+
+fn starts_with_digit(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Statement of a word, with the words after it, about a unit.
@@ -199,7 +253,6 @@ fn said_at(words: &[&str], at: usize) -> Said {
     let word = words[at];
     let next = words.get(at + 1).map_or("", |word| word);
     let before = at.checked_sub(1).map_or("", |at| words[at]);
-    let starts_with_digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let is_told_in = next.eq_ignore_ascii_case("in");
     let letter = dimension_of_letter(word).filter(|_| is_told_in || !starts_with_digit(next));
     let Some(wanted) = dimension_of(word).or(letter) else {
@@ -262,6 +315,7 @@ fn system_in(comment: &str) -> Option<Units> {
         before.eq_ignore_ascii_case("in") || after.to_ascii_lowercase().starts_with("unit")
     };
     words.iter().enumerate().find_map(|(at, word)| {
+        let is_told = |at| words.len() == 1 || is_told(at);
         let system = match *word {
             "SI" | "si" | "mks" | "MKS" => "si",
             "cgs" | "CGS" => "cm,g,s",
@@ -299,9 +353,16 @@ fn list_in(comment: &str) -> Option<&str> {
 }
 
 /// Words between blanks, commas, semicolons, colons, signs of equality and brackets.
-fn split(text: &str) -> Vec<&str> {
+pub(super) fn split(text: &str) -> Vec<&str> {
     let ends = |c: char| c.is_whitespace() || ",;:=[](){}|\"'".contains(c);
-    text.split(ends).filter(|word| !word.is_empty()).collect()
+    let words = text
+        .split(ends)
+        .map(|word| match word.trim_end_matches('.') {
+            // As in `a.u.`.
+            other if other.contains('.') && !starts_with_digit(word) => word,
+            other => other,
+        });
+    words.filter(|word| !word.is_empty()).collect()
 }
 
 /// Takes a list of units; returns whether all of it is understood.
@@ -389,20 +450,29 @@ mod tests {
             (&["cgs units"], "cm,g,s"),
             (&["all quantities in SI"], "si"),
             (&["kpc km/s Msun"], "kpc,Msun,km/s"),
-            (&["pc,Msun,km/s"], "pc,Msun,km/s"),
-            (&["kpc, 1e10Msun, km/s"], "kpc,1e10Msun,km/s"),
-            (&["au, Msun, yr"], "au,Msun,yr"),
-            (&["in pc, Msun and km/s"], "pc,Msun,km/s"),
-            (&["m in Msun, x in pc, v in km/s."], "pc,Msun,km/s"),
-            (
-                &["positions in metres, masses in kg, velocities in m/s"],
-                "si",
-            ),
             (&["[L]=pc [M]=Msun [V]=km/s"], "pc,Msun,km/s"),
             (&["unitsystem = au,Msun"], "au,Msun"),
             (&["Units are pc, Msun, km/s"], "pc,Msun,km/s"),
             (&["in units of pc, Msun and km/s."], "pc,Msun,km/s"),
             (&["units: kpc, 10^10 M_\\odot, km s⁻¹"], "kpc"),
+            (&["pc,Msun,km/s"], "pc"),
+            (&["pc, Msun, km/s"], "pc"),
+            (&["kpc,1e10Msun,km/s"], "kpc"),
+            (&["au, Msun, yr"], "au,Msun,yr"),
+            (&["pc, Msun, Myr"], "pc,Msun,Myr"),
+            (&["in pc, Msun and km/s"], "pc"),
+            (&["all numbers in pc, 1e3 Msun and km/s"], "pc,1e3Msun,km/s"),
+            (
+                &["heliocentric, au and au/day, solar masses"],
+                "1au,1Msun,1731.4568368055554km/s",
+            ),
+            (&["x/pc y/pc z/pc vx/(km/s) m/Msun"], "pc"),
+            (&["m in Msun, x in pc, v in km/s."], "pc"),
+            (
+                &["position in meters, velocity in m/s, mass in kilograms"],
+                "si",
+            ),
+            (&["mks"], "si"),
             (&["x,y,z in pc; vx,vy,vz in km/s; m in Msun"], "pc"),
             (&["r in pc, v in km/s, m in Msun"], "pc"),
             (
@@ -461,6 +531,10 @@ mod tests {
             "softening length = 0.01 pc",
             "crossing time 2.8 Myr",
             "made on Monday",
+            "1000 Msun, 3 pc, 5 km/s",
+            "1 pc = 3.086e18 cm",
+            "the second of five, made in a day",
+            "turned from pc, Msun, km/s to N-body units",
             "unit mass, length and time: none",
         ] {
             assert_eq!(system(&[comment]), Ok(None), "{comment}");
@@ -476,6 +550,11 @@ mod tests {
             ("in the units of the paper", "was not understood"),
             ("length unit: furlong", "was not understood"),
             ("positions in pc", "make no system"),
+            ("kpc", "was not understood"),
+            ("pc, Msun", "was not understood"),
+            ("x in pc, comoving kpc/h", "was not understood"),
+            ("comoving kpc, Msun, km/s", "was not understood"),
+            ("h^-1 kpc, Msun, km/s", "was not understood"),
             ("length unit: pc, velocity unit: km/s", "make no system"),
             ("length unit: pc, length unit: kpc", "was not understood"),
             (

@@ -493,26 +493,70 @@ fn units_of_datasets_are_read() {
         found.notes
     );
     assert!((found.units.unwrap().length / 3.085_678e16 - 1.0).abs() < 1e-5);
-    let unknown = ["furlong"; 3].map(|text| ("units", AttrValue::AsciiString(text.into())));
-    let plain = [
-        ("UnitLength", AttrValue::F64(3.1e21)),
-        ("UnitMass", AttrValue::F64(2e43)),
-    ];
-    for (header, texts, part) in [
-        (&[][..], unknown, "/PartType"),
-        (
-            &plain,
-            [(); 3].map(|()| ("kind", AttrValue::F64(1.0))),
-            "/Header/UnitLength and others",
-        ),
+    let text = |name: &'static str, text: &str| (name, AttrValue::AsciiString(text.into()));
+    for unknown in [
+        ["furlong"; 3].map(|unit| text("units", unit)),
+        [text("units", "kpc"), text("a", "b"), text("a", "b")],
+        [
+            text("VarDescription", "Co-moving coordinates in kpc/h"),
+            text("a", "b"),
+            text("a", "b"),
+        ],
+        [
+            text("Expression for physical CGS units", "a U_L  [ cm ]"),
+            text("a", "b"),
+            text("a", "b"),
+        ],
     ] {
-        let found = contents(&with_attributes(header, texts)).unwrap();
+        let found = contents(&with_attributes(&[], unknown)).unwrap();
         assert_eq!(found.units, None);
-        let notes = found.notes.join("\n");
+        let notes = found.notes.concat();
         assert!(
-            notes.contains(part) && notes.contains("are not understood"),
+            notes.contains("tells of units by /PartType4/Coordinates/"),
             "{notes}"
         );
+    }
+    let code = ["code_length", "code_velocity", "code_mass"].map(|unit| text("units", unit));
+    let found = contents(&with_attributes(&[], code)).unwrap();
+    assert!(!found.notes.concat().contains("units"), "{:?}", found.notes);
+}
+
+#[test]
+fn units_of_the_header_are_read_or_told() {
+    let kpc: Units = "kpc,1e10Msun,km/s".parse().unwrap();
+    let text = |name: &'static str, text: &str| (name, AttrValue::AsciiString(text.into()));
+    let number = |name: &'static str, number: f64| (name, AttrValue::F64(number));
+    for header in [
+        vec![text("Units", "kpc, 1e10 Msun, km/s")],
+        vec![
+            text("length_unit", "kpc"),
+            text("mass_unit", "1e10 Msun"),
+            text("velocity_unit", "km/s"),
+        ],
+        vec![
+            number("UnitLength_in_kpc", 1.0),
+            number("UnitMass_in_Msun", 1e10),
+            number("UnitVelocity_in_km_per_s", 1.0),
+        ],
+    ] {
+        let found = contents(&with_header(&header)).unwrap();
+        assert!(
+            found.units.is_some_and(|units| units.are_those_of(&kpc)),
+            "{header:?}"
+        );
+    }
+    for header in [
+        vec![
+            number("UnitLength", 1.0),
+            number("UnitMass", 1.0),
+            number("UnitVelocity", 1.0),
+        ],
+        vec![text("Units", "furlong")],
+    ] {
+        let found = contents(&with_header(&header)).unwrap();
+        assert_eq!(found.units, None);
+        let notes = found.notes.concat();
+        assert!(notes.contains("tells of units by /Header/Unit"), "{notes}");
     }
 }
 

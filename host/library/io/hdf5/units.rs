@@ -5,33 +5,19 @@ use hdf5_reader::group::Group;
 
 use super::super::ReadFault;
 use super::dataset::values;
+use super::fault;
 use super::read::{Attributes, MASS, POSITION, VELOCITY, dataset, group};
 use crate::settings::Setting;
-use crate::units::{Dimension, Units, spelled, usual_units};
+use crate::units::{
+    Dimension, EntryValue, Units, quantity_of_entry, spelled, spelled_system, unit_of_entry,
+    units_in, usual_units,
+};
 
 /// Groups with attributes that tell units.
-const GROUPS: [&str; 5] = [
-    "Units",
-    "InternalCodeUnits",
-    "Header",
-    "Parameters",
-    "units",
-];
+const GROUPS: [&str; 4] = ["Units", "InternalCodeUnits", "Header", "Parameters"];
 
 /// Relative difference from which on two units or two constants of gravity are not the same.
 const DIFFERENT: f64 = 1e-2;
-
-/// Names of attributes for units of length, mass, speed and time, without `_` and blanks and in lower case. Each list has
-/// the size of their unit in SI's.
-const NAMES: [(&[&str], f64); 4] = [
-    (
-        &["unitlengthincm", "unitlengthincgs", "unitlengthincgs(ul)"],
-        1e-2,
-    ),
-    (&["unitmassing", "unitmassincgs", "unitmassincgs(um)"], 1e-3),
-    (&["unitvelocityincmpers", "unitvelocityincgs"], 1e-2),
-    (&["unittimeins", "unittimeincgs", "unittimeincgs(ut)"], 1.0),
-];
 
 /// Names of attributes for the constant of gravity. The second is 0 where it follows from the units.
 const GRAVITY: [&str; 4] = [
@@ -43,11 +29,19 @@ const GRAVITY: [&str; 4] = [
 
 /// The units recorded in a file.
 pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Units>, ReadFault> {
-    let known = notes.len();
     let mut groups = vec![];
-    for name in GROUPS {
+    // A group that cannot be read is a fault where it is needed.
+    let others = root.member_names().unwrap_or_default().0;
+    let others = (others.iter().map(String::as_str)).filter(|name| !GROUPS.contains(name));
+    for name in GROUPS.into_iter().chain(others.filter(|name| tells(name))) {
         groups.extend(Attributes::of(root, name)?);
     }
+    let all = root.attributes().map_err(|error| fault("/", error))?;
+    groups.push(Attributes {
+        place: String::new(),
+        all,
+    });
+    let said = notes.len();
     let mut told: Option<(String, Units)> = None;
     for attributes in &groups {
         let Some(units) = of_attributes(attributes, notes)? else {
@@ -79,7 +73,7 @@ pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Unit
         (told, of_datasets) => told.map(|(_, told)| told).or(of_datasets),
     };
     let Some((place, gravity)) = gravity(&groups)? else {
-        if let (None, true) = (units, notes.len() == known) {
+        if units.is_none() && notes.len() == said {
             notes.extend(strange(root, &groups)?);
         }
         return Ok(units);
@@ -103,51 +97,6 @@ pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Unit
     Ok(units.or(usual))
 }
 
-/// A note of what seems to tell units, and is not understood.
-fn strange(root: &Group, groups: &[Attributes]) -> Result<Option<String>, ReadFault> {
-    let speaks = |attribute: &Attribute| {
-        let name = attribute.name.to_ascii_lowercase();
-        let text = attribute.read_string().unwrap_or_default();
-        let is_none = ["none", "code", "nbody", "dimensionless", "1"].contains(&text.trim());
-        (name.contains("unit") || name.contains("cgs")) && !is_none && !is_zero(attribute)
-    };
-    let mut found = vec![];
-    for attributes in groups {
-        let all = attributes.all.iter().filter(|attribute| speaks(attribute));
-        found.extend(all.map(|attribute| format!("{}/{}", attributes.place, attribute.name)));
-    }
-    for number in 0..6 {
-        let Some(group) = group(root, &format!("PartType{number}"))? else {
-            continue;
-        };
-        for name in [POSITION, VELOCITY, MASS].into_iter().flatten() {
-            let place = format!("/PartType{number}/{name}");
-            let Some(dataset) = dataset(&group, name, &place)? else {
-                continue;
-            };
-            let attributes = dataset.attributes();
-            let all = attributes.iter().filter(|attribute| speaks(attribute));
-            found.extend(all.map(|attribute| format!("{place}:{}", attribute.name)));
-        }
-    }
-    let more = match found.len() {
-        0 => return Ok(None),
-        1 => "",
-        _ => " and others",
-    };
-    Ok(Some(format!(
-        "{}{more} seem to tell units, which are not understood: if numbers have units, give them with {}",
-        found[0],
-        Setting::Units
-    )))
-}
-
-/// Returns whether an attribute is the number 0, as programs write that do not know a factor.
-fn is_zero(attribute: &Attribute) -> bool {
-    let numbers = values(&attribute.datatype, &attribute.raw_data);
-    numbers.is_some_and(|numbers| numbers.iter().all(|number| *number == 0.0))
-}
-
 fn are_near(a: &Units, b: &Units) -> bool {
     let ratios = [a.length / b.length, a.mass / b.mass, a.time / b.time];
     ratios.iter().all(|ratio| (ratio - 1.0).abs() < DIFFERENT)
@@ -161,20 +110,34 @@ fn of_attributes(
     let mut sizes = [None; 4];
     let mut found = vec![];
     for attribute in &attributes.all {
-        let key = attribute.name.replace(['_', ' '], "").to_ascii_lowercase();
-        let known = NAMES
-            .iter()
-            .position(|(names, _)| names.contains(&key.as_str()));
-        if let Some(k) = known {
-            found.push(attribute.name.as_str());
-            let number = number_or_text(attributes, attribute)?;
-            sizes[k] = number.map(|number| number * NAMES[k].1);
+        let name = attribute.name.as_str();
+        let text = attribute.read_string().ok();
+        if let (true, Some(text)) = (is_list(name), &text)
+            && let Some(units) = spelled_system(text)
+        {
+            return Ok(Some(units));
+        }
+        let Some((dimension, of_number)) = quantity_of_entry(name) else {
+            continue;
+        };
+        let size = match text {
+            Some(text) => unit_of_entry(name, EntryValue::Text(&text)),
+            None if of_number.is_empty() => None,
+            None => {
+                let number = attributes.number(name)?;
+                number.and_then(|number| unit_of_entry(name, EntryValue::Number(number)))
+            }
+        };
+        if size.is_some() || !of_number.is_empty() {
+            found.push(name);
+            sizes[dimension as usize] = size.map(|(_, size)| size);
         }
     }
     if found.is_empty() {
         return Ok(None);
     }
-    let units = match sizes {
+    let [length, mass, time, speed] = sizes;
+    let units = match [length, mass, speed, time] {
         [Some(length), Some(mass), Some(speed), _] => Some(Units {
             length,
             mass,
@@ -192,6 +155,76 @@ fn of_attributes(
         ));
     }
     Ok(units)
+}
+
+/// Returns whether the name of an attribute or a group tells that there are units.
+fn tells(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("unit") || name.contains("cgs")
+}
+
+/// Returns whether an attribute of this name lists all units.
+fn is_list(name: &str) -> bool {
+    ["unit", "units", "unitsystem"]
+        .contains(&name.to_ascii_lowercase().replace(['_', ' '], "").as_str())
+}
+
+/// The note on attributes that tell of units and are not understood, if there are any: of groups, and of the datasets of the
+/// bodies.
+fn strange(root: &Group, groups: &[Attributes]) -> Result<Option<String>, ReadFault> {
+    let mut found: Vec<String> = vec![];
+    for Attributes { place, all } in groups {
+        let is_told = |attribute: &&Attribute| tells(&attribute.name) || tells(place);
+        let named = all
+            .iter()
+            .filter(is_told)
+            .filter(|attribute| is_of_units(attribute));
+        found.extend(named.map(|attribute| format!("{place}/{}", attribute.name)));
+    }
+    for number in 0..6 {
+        let name = format!("PartType{number}");
+        let Some(group) = group(root, &name)? else {
+            continue;
+        };
+        for name in [POSITION, VELOCITY, MASS].concat() {
+            let place = format!("/PartType{number}/{name}");
+            let Some(dataset) = dataset(&group, name, &place)? else {
+                continue;
+            };
+            let attributes = dataset.attributes();
+            let told = attributes.iter().find(|attribute| {
+                let text = attribute.read_string().unwrap_or_default();
+                let is_told = tells(&attribute.name) || !units_in(&text).is_empty();
+                is_told && is_of_units(attribute)
+            });
+            found.extend(told.map(|attribute| format!("{place}/{}", attribute.name)));
+        }
+    }
+    const SHOWN: usize = 4;
+    let more = if found.len() > SHOWN { ", …" } else { "" };
+    found.truncate(SHOWN);
+    Ok((!found.is_empty()).then(|| {
+        format!(
+            "the file tells of units by {}{more}, which are not understood or make no system: if numbers have units, give \
+             them with {}",
+            found.join(", "),
+            Setting::Units
+        )
+    }))
+}
+
+/// Returns whether the value of an attribute can be a unit: no zero, and no text such as `code_length`.
+fn is_of_units(attribute: &Attribute) -> bool {
+    let is_zero =
+        || values(&attribute.datatype, &attribute.raw_data).is_some_and(|all| all == [0.0]);
+    match attribute.read_string() {
+        Ok(text) => {
+            let text = text.trim().to_ascii_lowercase();
+            let none = ["", "-", "1", "none", "nbody", "n-body", "dimensionless"];
+            !none.contains(&text.as_str()) && !text.starts_with("code")
+        }
+        Err(_) => !is_zero(),
+    }
 }
 
 /// The number of an attribute, which some programs write as a text.
@@ -268,7 +301,6 @@ fn of_dataset(attributes: &[Attribute], wanted: Dimension, cgs: f64) -> Option<f
         "CGSConversionFactor",
         "Conversion factor to CGS (not including cosmological corrections)",
     ];
-    const TEXTS: [&str; 4] = ["units", "Units", "unit", "Unit"];
     let find = |names: &[&str]| {
         attributes
             .iter()
@@ -281,6 +313,7 @@ fn of_dataset(attributes: &[Attribute], wanted: Dimension, cgs: f64) -> Option<f
             _ => None,
         };
     }
-    let (dimension, size) = spelled(&find(&TEXTS)?.read_string().ok()?)?;
-    (dimension == wanted).then_some(size)
+    let texts = attributes.iter().filter(|attribute| tells(&attribute.name));
+    let mut units = texts.filter_map(|attribute| spelled(&attribute.read_string().ok()?));
+    units.find_map(|(dimension, size)| (dimension == wanted).then_some(size))
 }

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use super::super::column::{
-    ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, VELOCITY, left_out,
+    ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, TIME, VELOCITY, left_out,
 };
 use super::super::{Contents, ReadFault, Snapshot};
 use super::{PLACE, numbers};
@@ -92,8 +92,10 @@ impl Rows {
 
         let mut used = vec![];
         let mut find = |names: &[&str], count: usize| {
-            let is_it =
-                |field: &&Field| field.count == count && names.contains(&field.name.as_str());
+            let is_it = |field: &&Field| {
+                let mut names = names.iter();
+                field.count == count && names.any(|name| name.eq_ignore_ascii_case(&field.name))
+            };
             let field = self.fields.iter().find(is_it)?;
             used.push(&field.name);
             Some((field.offset, field.numbers?))
@@ -119,6 +121,7 @@ impl Rows {
         let mass = find(&MASS, 1)
             .ok_or_else(|| malformed(format!("it has no field of numbers {}", MASS[0])))?;
         let (id, kind) = (find(&ID, 1), find(&KIND, 1));
+        let time = find(&TIME, 1);
         let real = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.real(&row[offset..]);
         let whole = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.id(&row[offset..]);
         let mut bodies = Bodies::default();
@@ -146,9 +149,27 @@ impl Rows {
             return Err(ReadFault::NoBodies);
         }
         bodies.check()?;
+        let times = (bytes.chunks_exact(self.width)).filter_map(|row| Some(real(row, time?)));
+        let times: Vec<f64> = times.collect();
+        let differ = times.windows(2).any(|pair| pair[0] != pair[1]);
+        if differ && times.windows(2).any(|pair| pair[0] == pair[1]) {
+            let problem = "its rows are of several times: keep the rows of one snapshot";
+            return Err(malformed(problem.to_owned()));
+        }
+        let time = times.first().copied().unwrap_or(0.0);
+        // Times of single bodies, as ages are.
+        let time = if differ || !time.is_finite() {
+            0.0
+        } else {
+            time
+        };
         let names = self.fields.iter().map(|field| &field.name);
-        let others: Vec<&String> = names.filter(|name| !used.contains(name)).collect();
-        let mut contents = Contents::from(Snapshot { time: 0.0, bodies });
+        // Fields without names are padding.
+        let names = names.filter(|name| !name.is_empty());
+        let is_used =
+            |name: &&String| used.contains(name) && !(differ && TIME.contains(&name.as_str()));
+        let others: Vec<&String> = names.filter(|name| !is_used(name)).collect();
+        let mut contents = Contents::from(Snapshot { time, bodies });
         if !others.is_empty() {
             contents.notes.push(left_out("fields", &others));
         }

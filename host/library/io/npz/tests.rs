@@ -226,12 +226,104 @@ fn a_series_is_one_archive() {
     let positions = archive.few("position", 45).unwrap();
     let last = &snapshots[2].bodies;
     assert_eq!(positions[42..], [last.x[4], last.y[4], last.z[4]]);
-    assert_eq!(archive.units().unwrap(), Some(Units::SI));
+    assert_eq!(archive.told().unwrap().units, Some(Units::SI));
     // It is none of the files that readers of one snapshot take.
     assert!(super::read(io::Cursor::new(&bytes), size).is_err());
     let fault = |_| Err::<Snapshot, _>(io::Error::other("gone"));
     let fault = write_series(&mut vec![], (3, 5), None, fault).unwrap_err();
     assert_eq!(fault.to_string(), "gone");
+}
+
+/// An archive of two bodies, and these arrays.
+fn with(more: &[(&str, &str, &str, Vec<u8>)]) -> Result<Contents, ReadFault> {
+    let rows = floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let mut arrays = vec![
+        ("mass", "|u1", "2, 1", vec![7, 8]),
+        ("POS", ">f4", "2, 3", rows.clone()),
+        ("vel", ">f4", "2, 3", rows),
+    ];
+    arrays.extend(more.iter().cloned());
+    let bytes = archive(&arrays);
+    read(io::Cursor::new(&bytes), bytes.len() as u64)
+}
+
+fn letters(text: &str) -> Vec<u8> {
+    text.chars()
+        .flat_map(|c| u32::from(c).to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn units_and_times_of_archives_are_read_or_told() {
+    let pc: Units = "pc,Msun,Myr".parse().unwrap();
+    let units = ("units", "<U11", "", letters("pc,Msun,Myr"));
+    let found = with(&[units, ("time", "<U5", "", letters("5 Myr"))]).unwrap();
+    assert!(found.units.unwrap().are_those_of(&pc));
+    assert!((found.snapshot.time - 5.0).abs() < 1e-12);
+    assert_eq!(found.notes, Vec::<String>::new());
+    let list = ("units", "|S4", "3,", b"pc\0\0MsunMyr\0".to_vec());
+    let found = with(&[list, ("Time", ">f4", "", floats(&[5.0]))]).unwrap();
+    assert!(found.units.unwrap().are_those_of(&pc));
+    assert_eq!((found.snapshot.time, found.notes.len()), (5.0, 0));
+    let entries = [
+        ("UnitLength_in_kpc", ">f4", "", floats(&[1.0])),
+        ("UnitMass_in_Msun", ">f4", "1,", floats(&[1e10])),
+        ("velocity_unit", "<U4", "", letters("km/s")),
+    ];
+    let found = with(&entries).unwrap();
+    let kpc: Units = "kpc,1e10Msun,km/s".parse().unwrap();
+    assert!(found.units.unwrap().are_those_of(&kpc));
+    assert_eq!(found.notes, Vec::<String>::new());
+    let found = with(&[("G", ">f4", "", floats(&[0.0043]))]).unwrap();
+    assert!(
+        found
+            .units
+            .unwrap()
+            .are_those_of(&"pc,Msun,km/s".parse().unwrap())
+    );
+    for (array, part) in [
+        (
+            ("units", "<U7", "", letters("furlong")),
+            "by units = furlong, which are not understood",
+        ),
+        (
+            ("pos_unit", "<U3", "", letters("kpc")),
+            "by pos_unit, which are not understood",
+        ),
+        (
+            ("redshift", ">f4", "", floats(&[1.0])),
+            "tells of a cosmology",
+        ),
+        (("time", "<U5", "", letters("5 Myr")), "the time is 5.0"),
+        (("G", ">f4", "", floats(&[17.0])), "G.npy is 17"),
+    ] {
+        let found = with(&[array]).unwrap();
+        assert!(
+            found.notes.concat().contains(part),
+            "{part}: {:?}",
+            found.notes
+        );
+        assert_eq!(found.units, None);
+    }
+}
+
+#[test]
+fn times_in_fields_are_those_of_snapshots() {
+    let fields =
+        "('t', '>f4'), ('m', '>f4'), ('pos', '>f4', (3,)), ('vel', '>f4', (3,)), ('', '|V4')";
+    let row = |time: f32| floats(&[time, 7.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0]);
+    let found = |times: &[f32]| {
+        let bytes: Vec<u8> = times.iter().flat_map(|time| row(*time)).collect();
+        let file = structured(fields, times.len(), &bytes);
+        read(io::Cursor::new(&file), file.len() as u64)
+    };
+    let one = found(&[5.0, 5.0]).unwrap();
+    assert_eq!((one.snapshot.time, one.notes.len()), (5.0, 0));
+    let ages = found(&[5.0, 6.0]).unwrap();
+    assert_eq!(ages.snapshot.time, 0.0);
+    assert_eq!(ages.notes, ["fields that are not used here: t"]);
+    let several = found(&[0.0, 0.0, 1.0, 1.0]).unwrap_err().to_string();
+    assert!(several.contains("several times"), "{several}");
 }
 
 /// Three matrices of two bodies: row by row, turned over, and turned over in Fortran's order.
@@ -268,6 +360,16 @@ fn arrays_with_fields_are_read() {
         (&[7.0; 2][..], &[0, 1][..])
     );
     assert_eq!(bodies.body(1).velocity, [4.0, 5.0, 6.0]);
+    assert_eq!(
+        parse(&structured(
+            &seven.to_uppercase().replace(">F4", ">f4"),
+            2,
+            &bytes
+        ))
+        .unwrap()
+        .bodies,
+        bodies
+    );
 
     let nested = "('name', '<U2'), ('pos', '>f4', (3,)), ('vel', '>f4', (3,)), ('mass', '|u1'), ('id', '<u2')";
     let bytes = [&[0; 8][..], &floats(&row[1..]), &[9, 1, 2]].concat();

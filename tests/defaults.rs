@@ -206,7 +206,7 @@ fn no_chosen_step_loses_the_energy() {
     let folder = Folder::new();
     let table = "x,y,z,vx,vy,vz,m\n1,0,0,0,0.3,0,1e-9\n5,5,0,0,0,0,1e-9\n";
     std::fs::write(folder.0.path().join("fall.csv"), table).expect("written");
-    // A test particle that falls to a star, beside a planet.
+    // A test particle that falls to a star with a planet.
     let table = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n5,0,0,0,0.447,0,1e-3\n1,0,0,0,0.08,0,0\n";
     std::fs::write(folder.0.path().join("particle.csv"), table).expect("written");
     let field = "bodies fall far into a field";
@@ -324,7 +324,7 @@ fn a_softening_that_parts_binaries_is_told_of() {
         ended.expect(0, &[]);
         ended.complained
     };
-    let said = "softening changes their orbits";
+    let said = "it changes the orbits";
     for told in [
         "plummer --bodies 300 --binaries 0.3 --softening 0.001",
         "two-body --softening 0.3",

@@ -138,8 +138,7 @@ pub fn kinetic(bodies: &Bodies, physics: &Physics) -> f64 {
     0.5 * sum.value()
 }
 
-/// How bodies move whose `2K / |U|` is so large or so small at the start that G is probably wrong for their numbers; none
-/// where it may be right.
+/// Motion that tells of a wrong G, by the `2K / |U|` of the start; none where G may be right.
 pub fn odd_motion(virial_ratio: f64) -> Option<&'static str> {
     const MUCH: f64 = 100.0;
     const LITTLE: f64 = 1e-5;

@@ -41,7 +41,7 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
     }
 }
 
-/// Names of the tables that a run writes beside its snapshots.
+/// Names of the tables in the folder of a run.
 pub fn tables() -> impl Iterator<Item = &'static str> {
     let single = [
         particles::NAME,

@@ -44,7 +44,7 @@ pub enum ChangeError {
     #[error("the id {0} was given twice")]
     GivenTwice(u64),
     /// An id that several bodies have.
-    #[error("several bodies have the id {0}: give each an id of its own before the simulation")]
+    #[error("several bodies have the id {0}: give each another id before the simulation")]
     Ambiguous(u64),
     /// An id of a new body that another body has.
     #[error("another body has the id {0} already: give new bodies new ids")]

@@ -43,8 +43,8 @@ pub fn softening(bodies: &Bodies) -> f64 {
 
 /// A softening length, and why this one. The first rule that applies:
 ///
-/// * where some of 16 bodies or more with mass, on orbits about one that holds most of it, fall onto each other, and do not
-///   collide: a tenth of the Hill radius of most;
+/// * where bodies fall onto each other, of 16 or more with mass on orbits about one, and do not collide: a tenth of the Hill
+///   radius of most;
 /// * as the bodies' generator advises;
 /// * fewer than 100 bodies are individuals: 0;
 /// * fewer than 100 that have mass: the others are test particles, which feel no encounters: 0;
@@ -184,7 +184,7 @@ pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<
     axes
 }
 
-/// Returns whether so many pairs of bodies with mass are no chance.
+/// Returns whether this number of pairs, of bodies with mass, is no chance.
 fn are_binaries(pairs: usize, bodies: usize) -> bool {
     pairs > 1 && pairs as f64 >= NO_CHANCE * bodies as f64
 }

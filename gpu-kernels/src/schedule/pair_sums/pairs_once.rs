@@ -80,7 +80,7 @@ pub unsafe fn once<
 /// [`once`] by one formula.
 ///
 /// # Safety
-/// As [`once`].
+/// See [`once`].
 #[inline(always)]
 unsafe fn tiles<
     L,

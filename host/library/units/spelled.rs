@@ -222,7 +222,12 @@ pub(crate) fn quantity_of_entry(name: &str) -> Option<(Dimension, String)> {
 
 /// The system that a list such as `kpc, 1e10 Msun, km/s` makes, however its units are spelled.
 pub(crate) fn spelled_system(list: &str) -> Option<Units> {
-    if let Ok(units) = list.trim().parse() {
+    let list = list.trim();
+    // A length alone, such as `kpc`, is no system in a file.
+    if !list.contains([',', ';']) && !list.eq_ignore_ascii_case("si") {
+        return None;
+    }
+    if let Ok(units) = list.parse() {
         return Some(units);
     }
     let entry = |text: &str| {
@@ -348,6 +353,7 @@ mod tests {
         let system = spelled_system("kiloparsecs; 10^10 M_sun; km s^-1").unwrap();
         assert!(system.are_those_of(&"kpc,1e10Msun,km/s".parse().unwrap()));
         assert_eq!(spelled_system("furlong, stone"), None);
+        assert_eq!(spelled_system("kpc"), None);
     }
 
     #[test]

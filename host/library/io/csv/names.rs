@@ -231,7 +231,7 @@ fn without_number(field: &str) -> &str {
     }
 }
 
-/// Returns whether words with names of vectors among them are those of a sentence, not of a list of names.
+/// Returns whether words with names of vectors among them make a sentence and no list of names.
 fn are_prose(names: &[Name]) -> bool {
     const PROSE: [&str; 18] = [
         "of", "the", "in", "a", "an", "are", "is", "with", "for", "from", "to", "at", "by", "as",

@@ -96,7 +96,7 @@ const OF_OTHERS: [&str; 20] = [
     "cooling",
 ];
 
-/// Returns whether a name is that of the time of a snapshot.
+/// Returns whether a name means the time of a snapshot.
 fn is_time(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace([' ', '_'], "");
     let names = [

@@ -145,7 +145,13 @@ pub(super) fn told_in(comment: &str, told: &mut Told) -> Result<(), String> {
 /// Takes the units of a comment, if it tells any. Returns whether all that it seems to tell is understood.
 fn is_understood(comment: &str, told: &mut Told) -> bool {
     if let Some(list) = list_in(comment) {
-        return take_list(list, told);
+        // More may follow, such as the constant of gravity.
+        let begins = list
+            .split([';', '('])
+            .next()
+            .filter(|begins| begins.contains(','));
+        let mut lists = std::iter::once(list).chain(begins);
+        return lists.any(|list| take_list(list, told));
     }
     if let Some(system) = system_in(comment) {
         told.system = Some(system);
@@ -218,7 +224,7 @@ fn system_among(words: &[UnitWord]) -> Option<Vec<(Dimension, f64)>> {
     is_system.then_some(sizes.sizes)
 }
 
-/// Returns whether a word tells that numbers are not physical ones, but those of a cosmology.
+/// Returns whether a word tells that numbers are comoving ones of a cosmology.
 pub(super) fn is_of_cosmology(word: &str) -> bool {
     let word = word.to_ascii_lowercase().replace(['-', '_'], "");
     let words = [
@@ -456,6 +462,9 @@ mod tests {
             (&["in units of pc, Msun and km/s."], "pc,Msun,km/s"),
             (&["units: kpc, 10^10 M_\\odot, km s⁻¹"], "kpc"),
             (&["pc,Msun,km/s"], "pc"),
+            (&["units: kpc, 1e10 Msun, km/s; G = 43007.1"], "kpc"),
+            (&["units: pc, Msun, km/s (of 1998)"], "pc"),
+            (&["pc, Msun, km/s, G = 0.0043"], "pc"),
             (&["pc, Msun, km/s"], "pc"),
             (&["kpc,1e10Msun,km/s"], "kpc"),
             (&["au, Msun, yr"], "au,Msun,yr"),

@@ -30,7 +30,7 @@ impl<R: Read + Seek> Archive<R> {
         let names = names.iter().filter_map(|name| name.strip_suffix(".npy"));
         for name in names {
             let lower = name.to_ascii_lowercase();
-            if lower == "units" {
+            if lower == "units" || (lower == "unit" && self.text(name)?.is_some()) {
                 let text = self.text(name)?;
                 told.units = match &text {
                     Some(text) => spelled_system(text),
@@ -73,7 +73,7 @@ impl<R: Read + Seek> Archive<R> {
             let of_sizes = told
                 .used
                 .iter()
-                .filter(|name| !name.eq_ignore_ascii_case("units"));
+                .filter(|name| !["unit", "units"].contains(&name.to_ascii_lowercase().as_str()));
             strange.extend(of_sizes.cloned());
             if !strange.is_empty() {
                 told.notes.push(format!(

@@ -11,10 +11,11 @@
 //! ```
 //! `si`, `pc`, `kpc` and `au` are short for `m,kg,s`, the first, the third and the fourth.
 
+#[cfg(any(feature = "hdf5", feature = "npz"))]
+mod entries;
 mod measure;
 mod named;
 mod shown;
-#[cfg(any(feature = "csv", feature = "hdf5"))]
 mod spelled;
 
 use std::fmt;
@@ -24,12 +25,15 @@ use thiserror::Error;
 
 use crate::bodies::Bodies;
 
+#[cfg(any(feature = "hdf5", feature = "npz"))]
+pub(crate) use entries::{EntryValue, quantity_of_entry, spelled_system, unit_of_entry};
 pub use measure::{Measure, MeasureError};
 pub use shown::Shown;
-#[cfg(any(feature = "csv", feature = "hdf5"))]
-pub(crate) use spelled::{
-    EntryValue, UnitWord, quantity_of_entry, spelled, spelled_system, unit_of_entry, units_in,
-};
+#[cfg(feature = "csv")]
+pub(crate) use spelled::UnitWord;
+#[cfg(any(feature = "csv", feature = "hdf5", feature = "npz"))]
+pub(crate) use spelled::spelled;
+pub(crate) use spelled::units_in;
 
 /// Gravitational constant in m³ kg⁻¹ s⁻², CODATA 2018.
 pub const G: f64 = 6.674_30e-11;

@@ -46,8 +46,8 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * where bodies fall onto each other, of 16 or more with mass on orbits about one, and do not collide: a tenth of the Hill
 ///   radius of most;
 /// * as the bodies' generator advises;
-/// * fewer than 100 bodies are individuals: 0;
-/// * fewer than 100 that have mass: the others are test particles, which feel no encounters: 0;
+/// * fewer than 100 bodies, or fewer than 10 in each of several systems, are individuals: 0;
+/// * as few that have mass: the others are test particles, which feel no encounters: 0;
 /// * where ten bodies or fewer hold more than half of the mass — a star, a binary, a central body —
 ///   the others are on orbits that softening would change: 0;
 /// * bodies in units of au, as planets are: 0;
@@ -94,19 +94,21 @@ pub fn choose_softening(bodies: &Bodies, known: &Known<'_>) -> Chosen {
 }
 
 fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
-    if bodies.len() < FEW {
-        return Chosen::new(0.0, format!("fewer than {FEW} bodies"));
+    // The steps of many systems are fixed, and follow few bodies alone.
+    let few = if known.systems > 1 { HEAVY } else { FEW };
+    if bodies.len() < few {
+        return Chosen::new(0.0, format!("fewer than {few} bodies"));
     }
     let physics = physics_of(known.law, known.g);
     let massive = massive(bodies, &physics);
     match massive.len() {
         0 => return Chosen::new(0.0, "no body has mass"),
         1 => return Chosen::new(0.0, "one body has mass, the others are test particles"),
-        with_mass @ ..FEW => {
+        with_mass if with_mass < few => {
             let why = format!("{with_mass} bodies have mass, the others are test particles");
             return Chosen::new(0.0, why);
         }
-        FEW.. => {}
+        _ => {}
     }
     if let Some((heavy, share)) = heaviest(&massive, &physics) {
         let percent = 100.0 * share;

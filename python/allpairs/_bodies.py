@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from . import _arrays, _native
 from ._arrays import Arrays, Floats
 from ._errors import ArgumentError, Named, bad, flag, one_of
-from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain, unitless
+from ._quantities import has_unit, in_si, lacks_unit, looked_at, plain, recorded, unitless
 
 if TYPE_CHECKING:
     from ._orbits import Elements
@@ -683,7 +683,7 @@ class Bodies(Named):
             raise ArgumentError("these bodies have no units: make them with `units`")
         name = one_of("name", name, [*_DIMENSIONS, "time"])
         if name == "time":
-            return _quantities.recorded(name, lambda _: self.time, self.units)
+            return recorded(name, lambda _: self.time, self.units)
         dimension, sky = _DIMENSIONS[name]
         unit, size = self.units.si(dimension)
         return (getattr(self, name) * size * u.Unit(unit)).to(sky)

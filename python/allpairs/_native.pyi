@@ -30,6 +30,7 @@ __all__ = [
     "load",
     "measure",
     "names",
+    "odd_motion",
     "potentials",
     "pull",
     "run_program",

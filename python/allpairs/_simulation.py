@@ -304,9 +304,9 @@ class Simulation(Named):
 
     def _remarks(self, bodies: Bodies, on_collision: str | None) -> Iterator[str]:
         """Words about settings that do not go together, and about bodies in one place."""
-        own = None if bodies.units is None else bodies.units.G
-        if own is not None and self._settings["g"] and self._settings["law"] in (None, "gravity") and abs(self.G / own - 1) > 0.01:
-            yield f"`G` is {self.G:g}, and in units of {bodies.units.names} it is {own:g}: leave it out, unless you mean it"
+        units, attract = bodies.units, self._settings["law"] in (None, "gravity")
+        if units is not None and self._settings["g"] and attract and abs(self.G / units.G - 1) > 0.01:
+            yield f"`G` is {self.G:g}, and in units of {units.names} it is {units.G:g}: leave it out, unless you mean it"
         largest = np.sort(self._settings["radii"] or [0.0])[-2:].sum()
         if on_collision is not None and largest == 0:
             yield f"`radii` are all 0, so that no bodies meet, and `on_collision={on_collision!r}` has no effect before `set` or `add`"

@@ -808,7 +808,7 @@ def test_a_field_without_a_potential_is_not_watched() -> None:
     with pytest.warns(UserWarning, match="the energy has drifted by nan") as warned:
         simulate(Wrong(1.0))
     (told,) = [str(one.message) for one in warned if "`field`" in str(one.message)]
-    assert re.match(r"`field` returns the potential nan at time 0\.1 and position \[0\.99.*: it must be finite", told)
+    assert re.match(r"`field` returns the potential nan at time 0\.\d+ and position \[0\.99.*: it must be finite", told)
 
     class Divides(Spring):
         def potential(self, time: float, position: Any) -> Any:
@@ -1027,7 +1027,9 @@ def test_units_that_cannot_be_and_close_bodies_are_told_of() -> None:
     fast = ap.Bodies(np.ones(20), pos, 1e3 * pos)
     with pytest.warns(UserWarning, match="fly apart.*no units"):
         ap.Simulation(fast, softening=0.1, dt=1e-5, device="cpu").integrate(1e-4, every=1e-4)
-    sun_and_earth = ap.Bodies([2e30, 6e24], [[0, 0, 0], [1.5e11, 0, 0]], [[0, 0, 0], [0, 3e4, 0]])
+    pos, vel = np.zeros((2, 2, 3))
+    pos[1, 0], vel[1, 1] = 1.5e11, 3e4
+    sun_and_earth = ap.Bodies([2e30, 6e24], pos, vel)
     with pytest.warns(UserWarning, match="fall onto each other.*no units"):
         ap.Simulation(sun_and_earth, softening=0.0, dt=1e-5, device="cpu").integrate(1e-5, every=1e-5)
     with pytest.warns(UserWarning, match="in single precision are off"):

@@ -223,7 +223,9 @@ pub const RULES: &[Rule] = &[
         },
         |n, _| {
             let name = n.integrator_name();
-            format!("a field of your own lacks a derivative that {name} needs")
+            format!(
+                "a field of your own lacks a derivative that {name} needs (a `jerk` is for hermite4)"
+            )
         },
         |n, _| {
             let hermite4 =

@@ -26,7 +26,9 @@ use thiserror::Error;
 use crate::bodies::Bodies;
 
 #[cfg(any(feature = "hdf5", feature = "npz"))]
-pub(crate) use entries::{EntryValue, quantity_of_entry, spelled_system, unit_of_entry};
+pub(crate) use entries::{
+    EntryValue, names_units, quantity_of_entry, spelled_system, unit_of_entry,
+};
 pub use measure::{Measure, MeasureError};
 pub use shown::Shown;
 #[cfg(feature = "csv")]

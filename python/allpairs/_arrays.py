@@ -199,6 +199,16 @@ def count(argument: str, value: Any, least: int = 0) -> int:
     return int(converted)
 
 
+def may_be_near(pos: Floats) -> bool:
+    """Returns whether `in_one_place` may find places that are not one: a coordinate is that small, and not 0."""
+    sizes = np.abs(pos)
+    small = np.min(sizes, where=sizes > 0, initial=np.inf)
+    largest = float(sizes.max(initial=0.0))
+    # No place is further from the median than twice this.
+    exponent = max(math.frexp(largest)[1] + 1, -340) if math.isfinite(largest) else 340
+    return bool(small < math.ldexp(1.0, min(exponent, 340) - 340 + 53))
+
+
 def in_one_place(pos: Floats, m: Floats, system: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Bodies in the place of another one that has mass, in the same system: pairs, that with mass first.
 

@@ -54,6 +54,8 @@ def _warn_of_near(eps: float, pos: Floats, m: Floats, points: Floats | None = No
     count = 0 if points is None else len(points)
     if points is not None:
         pos, m = np.concatenate([points, pos]), np.concatenate([np.zeros(count), m])
+    if not _arrays.may_be_near(pos):
+        return
     pairs, are_exact = _arrays.in_one_place(pos, m, np.zeros(len(m)))
     near = pairs[~are_exact & ((pairs[:, 1] < count) | (count == 0))]
     if not len(near):

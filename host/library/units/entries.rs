@@ -2,6 +2,12 @@
 
 use super::{Dimension, Units, spelled};
 
+/// Returns whether the name of an entry, of an array or of a group tells that there are units.
+pub(crate) fn names_units(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("unit") || name.contains("cgs")
+}
+
 /// The value of an entry of a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EntryValue<'a> {

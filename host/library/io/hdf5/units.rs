@@ -9,8 +9,8 @@ use super::fault;
 use super::read::{Attributes, MASS, POSITION, VELOCITY, dataset, group};
 use crate::settings::Setting;
 use crate::units::{
-    Dimension, EntryValue, Units, quantity_of_entry, spelled, spelled_system, unit_of_entry,
-    units_in, usual_units,
+    Dimension, EntryValue, Units, names_units, quantity_of_entry, spelled, spelled_system,
+    unit_of_entry, units_in, usual_units,
 };
 
 /// Groups with attributes that tell units.
@@ -33,7 +33,10 @@ pub(super) fn units(root: &Group, notes: &mut Vec<String>) -> Result<Option<Unit
     // A group that cannot be read is a fault where it is needed.
     let others = root.member_names().unwrap_or_default().0;
     let others = (others.iter().map(String::as_str)).filter(|name| !GROUPS.contains(name));
-    for name in GROUPS.into_iter().chain(others.filter(|name| tells(name))) {
+    for name in GROUPS
+        .into_iter()
+        .chain(others.filter(|name| names_units(name)))
+    {
         groups.extend(Attributes::of(root, name)?);
     }
     let all = root.attributes().map_err(|error| fault("/", error))?;
@@ -157,12 +160,6 @@ fn of_attributes(
     Ok(units)
 }
 
-/// Returns whether the name of an attribute or a group tells that there are units.
-fn tells(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.contains("unit") || name.contains("cgs")
-}
-
 /// Returns whether an attribute of this name lists all units.
 fn is_list(name: &str) -> bool {
     ["unit", "units", "unitsystem"]
@@ -174,7 +171,7 @@ fn is_list(name: &str) -> bool {
 fn strange(root: &Group, groups: &[Attributes]) -> Result<Option<String>, ReadFault> {
     let mut found: Vec<String> = vec![];
     for Attributes { place, all } in groups {
-        let is_told = |attribute: &&Attribute| tells(&attribute.name) || tells(place);
+        let is_told = |attribute: &&Attribute| names_units(&attribute.name) || names_units(place);
         let named = all
             .iter()
             .filter(is_told)
@@ -194,7 +191,7 @@ fn strange(root: &Group, groups: &[Attributes]) -> Result<Option<String>, ReadFa
             let attributes = dataset.attributes();
             let told = attributes.iter().find(|attribute| {
                 let text = attribute.read_string().unwrap_or_default();
-                let is_told = tells(&attribute.name) || !units_in(&text).is_empty();
+                let is_told = names_units(&attribute.name) || !units_in(&text).is_empty();
                 is_told && is_of_units(attribute)
             });
             found.extend(told.map(|attribute| format!("{place}/{}", attribute.name)));
@@ -313,7 +310,9 @@ fn of_dataset(attributes: &[Attribute], wanted: Dimension, cgs: f64) -> Option<f
             _ => None,
         };
     }
-    let texts = attributes.iter().filter(|attribute| tells(&attribute.name));
+    let texts = attributes
+        .iter()
+        .filter(|attribute| names_units(&attribute.name));
     let mut units = texts.filter_map(|attribute| spelled(&attribute.read_string().ok()?));
     units.find_map(|(dimension, size)| (dimension == wanted).then_some(size))
 }

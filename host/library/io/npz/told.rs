@@ -7,8 +7,8 @@ use super::super::column::{Malformed, TIME};
 use super::{Archive, header, zip_fault};
 use crate::settings::Setting;
 use crate::units::{
-    Dimension, EntryValue, Units, quantity_of_entry, spelled, spelled_system, unit_of_entry,
-    usual_units,
+    Dimension, EntryValue, Units, names_units, quantity_of_entry, spelled, spelled_system,
+    unit_of_entry, usual_units,
 };
 
 /// Units that an archive tells.
@@ -40,7 +40,7 @@ impl<R: Read + Seek> Archive<R> {
                 if let (None, Some(text)) = (told.units, text) {
                     strange.push(format!("{name} = {text}"));
                 }
-            } else if lower.contains("unit") || lower.contains("cgs") {
+            } else if names_units(name) {
                 let size = match (quantity_of_entry(name), self.text(name)?) {
                     (None, _) => None,
                     (_, Some(text)) => unit_of_entry(name, EntryValue::Text(&text)),

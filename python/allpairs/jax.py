@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Sequence
 
 try:
     import jax
@@ -23,6 +23,7 @@ from . import _native
 from ._errors import ArgumentError, one_of
 from ._jax_fields import Field, Traced, formula
 from ._quantities import unitless
+from ._schemes import SCHEMES, Stage
 
 __all__ = ["Field", "accelerations", "field_at", "leapfrog", "potential"]
 
@@ -345,36 +346,6 @@ class _Fields:
         return at(time, x, *numbers)
 
 
-class _Stage(NamedTuple):
-    """A kick or a drift of a step, with its share of the time step and its time in the step."""
-
-    kicks: bool
-    share: float
-    at: float
-
-
-class _Scheme:
-    """Kicks and drifts of a step."""
-
-    def __init__(self, name: str) -> None:
-        self.stages: list[_Stage] = []
-        at = 0.0
-        for kicks, share in _native.stages(name):
-            self.stages.append(_Stage(kicks, share, at))
-            at += 0.0 if kicks else share
-
-    @property
-    def joined(self) -> list[_Stage]:
-        """A step without its first stage, and with the first stage of the next one."""
-        first, last = self.stages[0], self.stages[-1]
-        return [*self.stages[1:-1], last._replace(share=first.share + last.share)]
-
-
-@functools.lru_cache(maxsize=None)
-def _scheme(name: str) -> _Scheme:
-    return _Scheme(name)
-
-
 def _dot(one: _Array, other: _Array) -> _Array:
     """Scalar products of the vectors of all bodies, of each system."""
     return jnp.einsum("...ij,...ij->...", one, other)
@@ -396,7 +367,7 @@ class _Path:
         fields: _Fields | None,
     ) -> None:
         self.m, self.eps, self.dt, self.more = m, eps, dt, more
-        self.steps, self.scheme, self.double, self.fields = steps, _scheme(scheme), double, fields
+        self.steps, self.scheme, self.double, self.fields = steps, SCHEMES[scheme], double, fields
 
     def _length(self, share: float) -> _Array:
         return (share * self.dt)[..., None, None]
@@ -407,7 +378,7 @@ class _Path:
         assert self.fields is not None
         return self.fields.at(start + at * dt, x, *numbers)
 
-    def _there(self, step: _Array, stages: Sequence[_Stage], x: _Array, v: _Array) -> tuple[_Array, _Array]:
+    def _there(self, step: _Array, stages: Sequence[Stage], x: _Array, v: _Array) -> tuple[_Array, _Array]:
         for stage in stages:
             if stage.kicks:
                 a = _force.bind(x, self.m, self.eps, double=self.double)
@@ -432,7 +403,7 @@ class _Path:
         state, _ = jax.lax.scan(jax.checkpoint(step) if keeps_little else step, begun, numbers)
         return self._there(jnp.asarray(self.steps - 1, x.dtype), stages[1:], *state)
 
-    def _back(self, step: _Array, stages: Sequence[_Stage], asked: Sequence[bool], state: _State) -> _State:
+    def _back(self, step: _Array, stages: Sequence[Stage], asked: Sequence[bool], state: _State) -> _State:
         x, v, by_x, by_v, by_m, by_eps, by_dt, by_more = state
         for stage in reversed(stages):
             h = self._length(stage.share)
@@ -524,15 +495,12 @@ def _lower_path(ctx: Any, *operands: Any, double: bool, **params: Any) -> Any:
     if params["fields"] is not None:
         function = _begun if "masses" in params else _last_whole
         return mlir.lower_fun(function, multiple_results=True)(ctx, *operands, double=double, **params)
-    numbers = [params["steps"], list(_SCHEMES).index(params["scheme"])]
+    numbers = [params["steps"], list(SCHEMES).index(params["scheme"])]
     numbers += [int(params.get("masses", False)), int(params.get("softening", False))]
     name = "trajectory_pull" if "masses" in params else "trajectory"
     target = f"allpairs_{name}_{'double' if double else 'single'}"
     return jax.ffi.ffi_lowering(target)(ctx, *operands, asked=np.array(numbers, np.int64))
 
-
-#: Schemes that can be taken back.
-_SCHEMES = ("leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6")
 
 # Operands are the beginning: x, m, eps, v, dt, and with fields the time and the fields' numbers. Results are the last x
 # and v, and what their precision loses of both. Operands of the tangent and the cotangent are then these results, from
@@ -656,9 +624,9 @@ def leapfrog(
     -------
     pos, vel : arrays, shape (N, 3)
     """
-    if scheme not in _SCHEMES:
+    if scheme not in list(SCHEMES):
         why = " is not taken back step by step, which its gradient needs" if scheme in _native.names()["integrator"] else ""
-        raise ValueError(f"`scheme` must be one of {', '.join(_SCHEMES)}; {scheme!r}{why or ' is none of them'}")
+        raise ValueError(f"`scheme` must be one of {', '.join(SCHEMES)}; {scheme!r}{why or ' is none of them'}")
     count = _count("steps", steps)
     if not 0 <= count < 1 << 31:
         raise ValueError(f"`steps` must be ≥ 0 and below 2**31, got {steps}")

@@ -189,7 +189,7 @@ fn moving(bodies: &Bodies, velocities: &[f64]) -> Bodies {
     bodies
 }
 
-/// Schemes that can be taken back, in the order of `allpairs/jax.py`.
+/// Schemes that can be taken back, in the order of `allpairs/_schemes.py`.
 pub(crate) const SCHEMES: [Integrator; 4] = [
     Integrator::Leapfrog,
     Integrator::LeapfrogDkd,

@@ -1,6 +1,7 @@
 """External fields of trajectories in JAX, compared with the package's own fields and with JAX's own derivatives."""
 
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ jax.config.update("jax_enable_x64", True)
 import jax.numpy as jnp  # noqa: E402
 
 import allpairs.jax as aj  # noqa: E402
+from allpairs import _field_formulas  # noqa: E402
 
 FIELDS: list[tuple[str, dict[str, float]]] = [
     ("point", {"mass": 2.0}),
@@ -66,6 +68,36 @@ def test_formulas_are_the_fields_of_simulations(name: str, parameters: dict[str,
     centre = jnp.array([0.2, -0.1, 0.3])
     found = jax.grad(lambda given: aj.Field(name, **given).acceleration(0.0, centre).sum())(given)
     assert all(bool(jnp.isfinite(part)) for part in found.values()) == (name != "point")
+
+
+def gammainc(a: Any, x: Any) -> Any:
+    """The function as PyTorch takes it."""
+    xp = SimpleNamespace(**vars(jnp), lgamma=jax.scipy.special.gammaln)
+    return _field_formulas.gammainc(xp, a, x, jnp.arange(_field_formulas.GAMMA_TERMS, dtype=float))
+
+
+def test_formulas_take_many_systems_at_once() -> None:
+    """PyTorch calls them so: components first, systems and bodies behind them."""
+    xp = SimpleNamespace(**vars(jnp), gammainc=gammainc)
+    points = jnp.asarray(np.random.default_rng(1).normal(size=(2, 5, 3)))
+    for name, parameters in FIELDS:
+        given = {**parameters, "x": 0.2, "y": -0.1, "z": 0.3}
+        numbers = [jnp.array([value, 1.1 * value]) for value in (1.5, *given.values())]
+        spread = [number[:, None] for number in numbers]
+        found = _field_formulas.acceleration(xp, name, jnp.moveaxis(points, -1, 0), *spread)
+        single = [
+            aj.Field(name, **{key: number[i] for key, number in zip(given, numbers[1:])}).acceleration(0.0, points[i], G=numbers[0][i])
+            for i in range(2)
+        ]
+        near(jnp.moveaxis(found, 0, -1), jnp.stack(single), error=1e-13)
+
+
+def test_the_incomplete_gamma_function_and_its_derivatives() -> None:
+    a, x = jnp.linspace(0.51, 1.5, 12)[:, None], jnp.geomspace(1e-6, 100, 200)
+    exact = jax.scipy.special.gammainc
+    assert np.abs(gammainc(a, x) / exact(a, x) - 1).max() < 1e-13
+    every = [jax.vmap(jax.vmap(jax.grad(f, (0, 1)), (None, 0)), (0, None))(a[:, 0], x) for f in (gammainc, exact)]
+    near(*every, error=1e-12)
 
 
 def kicks_and_drifts(scheme: str) -> list[tuple[bool, float]]:

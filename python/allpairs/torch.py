@@ -6,8 +6,9 @@ For second derivatives the sum is written out in PyTorch, in N² memory. Traject
 
 from __future__ import annotations
 
+import functools
 import operator
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 try:
     import torch
@@ -19,14 +20,15 @@ from torch import Tensor
 from . import _native
 from ._errors import ArgumentError, one_of
 from ._quantities import unitless
+from ._schemes import SCHEMES, Scheme, Stage
 
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"`allpairs.torch` needs PyTorch 2.5 or newer, and {torch.__version__} is installed")
 
-__all__ = ["accelerations", "leapfrog", "potential"]
+from ._torch_arguments import floating, like  # noqa: E402
+from ._torch_fields import Field, Used, at_each, in_formula  # noqa: E402
 
-#: Schemes that can be taken back.
-_SCHEMES = ("leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6")
+__all__ = ["Field", "accelerations", "leapfrog", "potential"]
 
 
 def _sums(
@@ -180,7 +182,7 @@ _potential = _sum("potential")
 
 
 def _asked(steps: int, scheme: str, masses: bool, softening: bool) -> list[int]:
-    return [steps, _SCHEMES.index(scheme), int(masses), int(softening)]
+    return [steps, list(SCHEMES).index(scheme), int(masses), int(softening)]
 
 
 def _path(
@@ -247,42 +249,191 @@ class _Trajectory(torch.autograd.Function):
         return *parts, None, None, None
 
 
-def _float(argument: str, value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise TypeError(f"`{argument}` must be a tensor, not {type(value).__name__}")
-    if value.dtype not in (torch.float32, torch.float64):
-        raise TypeError(f"`{argument}` must hold float32 or float64, not {value.dtype}")
-    if value.device.type not in ("cpu", "cuda"):
-        raise NotImplementedError(
-            f"`{argument}` is on {value.device}, and allpairs.torch computes on CPUs and on NVIDIA's GPUs: hand over "
-            "`.cpu()` of it"
-        )
-    return value
+class _Fields:
+    """External fields: functions of times, positions and numbers, each with the count of its numbers."""
+
+    def __init__(self, given: Any, G: Any, x: Tensor, written_out: bool) -> None:
+        """Fields of the argument `field`. Steps that are written out need no tensors of functions."""
+        self.functions: list[tuple[Callable[..., Tensor], int]] = []
+        #: The numbers of all functions, of each system for formulas.
+        self.numbers: list[Tensor] = []
+        for field in given if isinstance(given, (list, tuple)) else [given]:
+            function: Callable[..., Tensor]
+            if isinstance(field, Field):
+                named = [("G", G), *field.parameters.items()]
+                own = [like(key, value, x, x.shape[:-2]).to(torch.float64) for key, value in named]
+                function = functools.partial(_timeless, field.name)
+            elif not callable(of_user := getattr(field, "acceleration", field)):
+                raise TypeError(
+                    "`field` must be a `Field`, a function of time and position, or an object with such a method "
+                    f"`acceleration`, not {type(field).__name__}: write a text as `Field('nfw', mass=1.0, scale=2.0)`"
+                )
+            elif written_out:
+                own, function = [], functools.partial(at_each, of_user, x.dtype)
+            else:
+                used = Used(of_user, x)
+                own, function = used.numbers, used.at
+            self.functions.append((function, len(own)))
+            self.numbers += own
+
+    def at(self, time: Tensor, x: Tensor, *numbers: Tensor) -> Tensor:
+        """Accelerations at all positions of independent systems, which are leading dimensions."""
+        sum, begin = torch.zeros_like(x), 0
+        for function, count in self.functions:
+            sum = sum + function(time, x, *numbers[begin : begin + count])
+            begin += count
+        return sum
 
 
-def _like(argument: str, value: Any, pos: Tensor, shape: Sequence[int]) -> Tensor:
-    """A tensor of the precision of the positions, spread to a shape."""
-    if not isinstance(value, Tensor):
-        unitless(argument, value)
-        try:
-            value = torch.tensor(float(value), dtype=pos.dtype, device=pos.device)
-        except (TypeError, ValueError):
-            raise TypeError(f"`{argument}` must be a number or a tensor, not {type(value).__name__}") from None
-    value = _float(argument, value)
-    if value.dtype != pos.dtype:
-        raise TypeError(f"`{argument}` is {value.dtype} and `pos` {pos.dtype}: convert one of them")
-    if value.device != pos.device:
-        if value.ndim:
-            raise ValueError(f"`{argument}` is on {value.device} and `pos` on {pos.device}: move one of them")
-        value = value.to(pos.device)  # a number, as PyTorch's own operators take it
-    try:
-        return value.expand(tuple(shape))
-    except RuntimeError:
-        raise ValueError(f"`{argument}` must have the shape {tuple(shape)}, not {tuple(value.shape)}") from None
+def _timeless(name: str, _: Tensor, x: Tensor, *numbers: Tensor) -> Tensor:
+    return in_formula(name, x, *numbers)
+
+
+class _Path:
+    """Steps of independent systems in external fields, in float64."""
+
+    def __init__(self, fields: _Fields, steps: int, scheme: Scheme, double: bool) -> None:
+        self.fields, self.steps, self.scheme, self.double = fields, steps, scheme, double
+
+    def last(
+        self,
+        force: Any,
+        x: Tensor,
+        m: Tensor,
+        eps: Tensor,
+        v: Tensor,
+        dt: Tensor,
+        start: Tensor,
+        *numbers: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """The last state."""
+
+        def there(step: int, stages: Sequence[Stage], x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            for stage in stages:
+                h = (stage.share * dt)[..., None, None]
+                if stage.kicks:
+                    time = start + (step + stage.at) * dt
+                    v = v + h * (force(x, m, eps, self.double) + self.fields.at(time, x, *numbers))
+                else:
+                    x = x + h * v
+            return x, v
+
+        if self.steps == 0:
+            return x.clone(), v.clone()
+        x, v = there(0, self.scheme.stages[:1], x, v)
+        for step in range(self.steps - 1):
+            x, v = there(step, self.scheme.joined, x, v)
+        return there(self.steps - 1, self.scheme.stages[1:], x, v)
+
+    def pull(
+        self,
+        wanted: Sequence[bool],
+        x: Tensor,
+        v: Tensor,
+        by_x: Tensor,
+        by_v: Tensor,
+        m: Tensor,
+        eps: Tensor,
+        dt: Tensor,
+        start: Tensor,
+        *numbers: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """Derivatives by x, m, eps, v, dt, the start and numbers, from the last state back and in the memory of one
+        state. `wanted` says which of them are wanted."""
+        _, masses, softening, _, _, _, *moving = wanted
+        zero = torch.zeros_like
+        state = (x, v, by_x.clone(), by_v.clone())
+        sums = (zero(m), zero(eps), zero(dt), zero(start))
+        by_numbers = [zero(number, dtype=torch.float64) for number, moves in zip(numbers, moving) if moves]
+
+        def along(x: Tensor, time: Tensor, *moved: Tensor) -> Tensor:
+            others = iter(moved)
+            return self.fields.at(time, x, *(next(others) if moves else own for own, moves in zip(numbers, moving)))
+
+        def back(step: int, stages: Sequence[Stage]) -> None:
+            nonlocal state, sums, by_numbers
+            x, v, by_x, by_v = state
+            by_m, by_eps, by_dt, by_start = sums
+            for stage in reversed(stages):
+                h = (stage.share * dt)[..., None, None]
+                if not stage.kicks:
+                    by_dt = by_dt + stage.share * (v * by_x).sum((-2, -1))
+                    by_v = by_v + h * by_x
+                    x = x - h * v
+                    continue
+                lam = h * by_v
+                time = start + (step + stage.at) * dt
+                own = [number for number, moves in zip(numbers, moving) if moves]
+                in_fields, pull = torch.func.vjp(along, x, time, *own)
+                of_x, of_time, *of_numbers = pull(lam)
+                a = _force_op(x, m, eps, self.double) + in_fields
+                of_x_too, of_m, of_eps = _force_pull_op(x, m, eps, lam, self.double, masses, softening)
+                by_m, by_eps = by_m + of_m, by_eps + of_eps
+                by_dt = by_dt + stage.share * (a * by_v).sum((-2, -1)) + (step + stage.at) * of_time
+                by_start = by_start + of_time
+                by_numbers = [sum + of for sum, of in zip(by_numbers, of_numbers)]
+                by_x = by_x + of_x + of_x_too
+                v = v - h * a
+            state, sums = (x, v, by_x, by_v), (by_m, by_eps, by_dt, by_start)
+
+        if self.steps:
+            back(self.steps - 1, self.scheme.stages[1:])
+            for step in reversed(range(self.steps - 1)):
+                back(step, self.scheme.joined)
+            back(0, self.scheme.stages[:1])
+        (_, _, by_x, by_v), (by_m, by_eps, by_dt, by_start) = state, sums
+        found = iter(by_numbers)
+        of_all = (next(found).to(own.dtype) if moves else zero(own) for own, moves in zip(numbers, moving))
+        return by_x, by_m, by_eps, by_v, by_dt, by_start, *of_all
+
+
+_force_op = torch.ops.allpairs.force.default
+_force_pull_op = torch.ops.allpairs.force_pull.default
+
+
+class _PathBack(torch.autograd.Function):
+    """Derivatives of the last state in external fields, without derivatives of their own."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(pull: Any, *arguments: Tensor) -> Any:
+        return pull(*arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise NotImplementedError("allpairs.torch.leapfrog has first derivatives only: allpairs.jax has second ones")
+
+
+class _PathInFields(torch.autograd.Function):
+    """The last positions and velocities in external fields."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(path: _Path, *begun: Tensor) -> Any:
+        return path.last(_force_op, *begun)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.path, *begun = inputs
+        ctx.save_for_backward(*begun, *output)
+
+    @staticmethod
+    def backward(ctx: Any, lam_x: Tensor, lam_v: Tensor) -> Any:
+        wanted = ctx.needs_input_grad[1:]
+        _, m, eps, _, dt, start, *numbers, last_x, last_v = ctx.saved_tensors
+        pull = functools.partial(ctx.path.pull, wanted)
+        found = _PathBack.apply(pull, last_x, last_v, lam_x, lam_v, m, eps, dt, start, *numbers)
+        return None, *(part if is_wanted else None for part, is_wanted in zip(found, wanted))
 
 
 def _bodies(pos: Any, m: Any, eps: Any, accuracy: str | None) -> tuple[Tensor, Tensor, Tensor, bool]:
-    x = _float("pos", pos)
+    x = floating("pos", pos)
     if isinstance(eps, (int, float)) and not 0 <= eps < float("inf"):
         raise ValueError(f"`eps` must be ≥ 0 and finite, got {eps}")
     if x.ndim < 2 or x.shape[-1] != 3:
@@ -290,7 +441,7 @@ def _bodies(pos: Any, m: Any, eps: Any, accuracy: str | None) -> tuple[Tensor, T
     double = x.dtype == torch.float64
     if accuracy is not None:
         double = one_of("accuracy", accuracy, _native.names()["accuracy"]) == "double"
-    return x, _like("m", m, x, x.shape[:-1]), _like("eps", eps, x, x.shape[:-2]), double
+    return x, like("m", m, x, x.shape[:-1]), like("eps", eps, x, x.shape[:-2]), double
 
 
 def accelerations(pos: Tensor, m: Any, eps: Any = 0.0, *, G: Any = 1.0, accuracy: str | None = None) -> Tensor:
@@ -315,7 +466,7 @@ def accelerations(pos: Tensor, m: Any, eps: Any = 0.0, *, G: Any = 1.0, accuracy
     """
     x, mass, softening, double = _bodies(pos, m, eps, accuracy)
     found: Tensor = _force(x, mass, softening, double)
-    return found if isinstance(G, (int, float)) and G == 1 else _like("G", G, x, ()) * found
+    return found if isinstance(G, (int, float)) and G == 1 else like("G", G, x, ()) * found
 
 
 def potential(pos: Tensor, m: Any, eps: Any = 0.0, *, G: Any = 1.0, accuracy: str | None = None) -> Tensor:
@@ -327,7 +478,7 @@ def potential(pos: Tensor, m: Any, eps: Any = 0.0, *, G: Any = 1.0, accuracy: st
     """
     x, mass, softening, double = _bodies(pos, m, eps, accuracy)
     found: Tensor = _potential(x, mass, softening, double)
-    return found if isinstance(G, (int, float)) and G == 1 else _like("G", G, x, ()) * found
+    return found if isinstance(G, (int, float)) and G == 1 else like("G", G, x, ()) * found
 
 
 def leapfrog(
@@ -339,12 +490,14 @@ def leapfrog(
     eps: Any = 0.0,
     *,
     G: Any = 1.0,
+    field: Any = None,
+    time: Any = 0.0,
     scheme: str = "leapfrog",
     accuracy: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Positions and velocities after some steps, with first derivatives by everything that they begin with.
 
-    A gradient takes the steps back, in the memory of one state.
+    A gradient takes the steps back, in the memory of one state. With fields, `torch.compile` writes the steps out.
 
     Parameters
     ----------
@@ -354,6 +507,12 @@ def leapfrog(
         Length of a step.
     steps : int
     eps, G : numbers
+    field : `Field`, callable or object, or a list of them, optional
+        External fields: formulas, or functions of time and position (3,) that return an acceleration (3,) in
+        operations of PyTorch. An object may have such a method `acceleration`. There are derivatives by parameters of
+        formulas, and by all tensors that functions use.
+    time : number
+        Time at the beginning, for functions.
     scheme : {"leapfrog", "leapfrog-dkd", "yoshida4", "yoshida6"}
         Schemes that can be taken back. Hermite's schemes and block time steps cannot.
     accuracy : {"double", "single", "fast"}, optional
@@ -363,16 +522,26 @@ def leapfrog(
     -------
     pos, vel : tensors, shape (N, 3)
     """
-    if scheme not in _SCHEMES:
-        raise ValueError(f"`scheme` must be one that can be taken back, {', '.join(_SCHEMES)}, not {scheme!r}")
+    if scheme not in list(SCHEMES):
+        raise ValueError(f"`scheme` must be one that can be taken back, {', '.join(SCHEMES)}, not {scheme!r}")
     unitless("steps", steps)
     count = operator.index(steps)
     if not 0 <= count < 1 << 31:
         raise ValueError(f"`steps` must be ≥ 0 and below 2**31, got {steps}")
     x, mass, softening, double = _bodies(pos, m, eps, accuracy)
-    v = _like("vel", _float("vel", vel), x, x.shape)
-    h = _like("dt", dt, x, x.shape[:-2])
+    v = like("vel", floating("vel", vel), x, x.shape)
+    h = like("dt", dt, x, x.shape[:-2])
     if not (isinstance(G, (int, float)) and G == 1):
-        mass = _like("G", G, x, ()) * mass
+        mass = like("G", G, x, ()) * mass
+    if field is not None:
+        written_out = torch.compiler.is_compiling()  # the compiler cannot take a function of functions
+        fields = _Fields(field, G, x, written_out)
+        begun = [a.to(torch.float64) for a in (x, mass, softening, v, h, like("time", time, x, x.shape[:-2]))]
+        path = _Path(fields, count, SCHEMES[scheme], double)
+        if written_out:
+            ends = path.last(_force, *begun, *fields.numbers)
+        else:
+            ends = _PathInFields.apply(path, *begun, *fields.numbers)
+        return ends[0].to(x.dtype), ends[1].to(x.dtype)
     last_x, last_v, *_ = _Trajectory.apply(x, mass, softening, v, h, count, scheme, double)
     return last_x, last_v

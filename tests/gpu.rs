@@ -16,6 +16,7 @@ use allpairs::initial_conditions::{disk_galaxy, king, plummer};
 use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::machine::{KernelOfPairs, Machine};
 use allpairs::physics::{ForceLaw, Physics};
+use allpairs::plan::neighbours::BY_HOST_FROM;
 use allpairs::selection::{DeviceChoice, GpuNumbers, Place, Request, eligible, library, select};
 use allpairs::simulation::{
     BodyChange, DueBody, NewValues, Schedule, Simulation, SimulationBuilder,
@@ -411,6 +412,55 @@ fn several_gpus_have_neighbours_together() {
                 "{place}: resumed, other bits"
             );
         }
+    }
+}
+
+/// Where the host launches the forces of regular steps, bodies end where the CPU's neighbour scheme has them. Each run
+/// has the same bits, and a resumed run too.
+#[test]
+fn many_bodies_have_neighbours() {
+    let _alone = alone();
+    let Ok(one) = select(&Request::new(0).on(DeviceChoice::Cuda(0))) else {
+        return; // said aloud above
+    };
+    const ETA: f64 = 0.04;
+    let bodies = plummer(BY_HOST_FROM as usize + 1, 6).expect("in range");
+    let physics = Physics {
+        law: ForceLaw::Gravity,
+        g: 1.0,
+        softening: 1e-3,
+    };
+    let start = |place: Place, kernel: &str| {
+        let kernel = catalogue().find(kernel).expect("listed");
+        let machine = Machine::new(place);
+        let machine = machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(ETA), None);
+        let machine = machine.neighbours(Some(Neighbours::Auto));
+        let mut backend = machine.backend(kernel, &bodies, physics).expect("runs");
+        Integrator::Hermite4.prepare(&mut *backend).expect("runs");
+        backend
+    };
+    let advance = |backend: &mut dyn Backend| {
+        let blocks = backend.block_steps().expect("taken there");
+        let counts = blocks.advance(1.0 / 256.0, ETA).expect("long enough");
+        assert!(counts.regular > bodies.len() as u64 / 4, "{counts:?}");
+        backend.save().expect("there")
+    };
+    let mut gpu = start(one.place.clone(), "hermite-f64");
+    let ends = [0; 2].map(|_| advance(&mut *gpu));
+    let mut again = start(one.place, "hermite-f64");
+    assert!(advance(&mut *again) == ends[0], "other bits");
+    again.restore(&ends[0]).expect("of the same bodies");
+    assert!(advance(&mut *again) == ends[1], "resumed, other bits");
+    let mut cpu = start(Place::Cpu, "cpu-f64");
+    for end in ends {
+        let expected = advance(&mut *cpu);
+        let (positions, expected) = (end.positions(), expected.positions());
+        let off = positions
+            .iter()
+            .zip(expected)
+            .flat_map(|(x, y)| (0..3).map(|k| (x[k] - y[k]).abs()));
+        let off = off.fold(0.0, f64::max);
+        assert!(off < 2e-7, "a body is {off:e} from where the CPU has it");
     }
 }
 

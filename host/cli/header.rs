@@ -7,6 +7,7 @@ use allpairs::bodies::Bodies;
 use allpairs::fields::ExternalField;
 use allpairs::integrator::{Integrator, Pace, TimeSteps};
 use allpairs::io::Format;
+use allpairs::plan::neighbours::RegularForces;
 use allpairs::run::Run;
 use allpairs::selection::{Place, Selection};
 use allpairs::settings::Setting;
@@ -146,8 +147,12 @@ fn digits(run: &Run) -> Option<String> {
 fn neighbours(run: &Run, bodies: usize) -> Option<String> {
     if let Some(neighbours) = run.spec.neighbours {
         let number = say::counted(neighbours.number(bodies), "neighbour", "neighbours");
+        let far = match run.machine().regular_forces(bodies) {
+            Some(RegularForces::ByHost) => ", with jerks of 8 or 32 far bodies together",
+            Some(RegularForces::Swept) | None => "",
+        };
         return Some(format!(
-            "about {number} of each body in each of its block time steps, all others in longer ones"
+            "about {number} of each body in each of its block time steps, all others in longer ones{far}"
         ));
     }
     let in_f64 = run.machine().block_digits() == Some(DigitsName::Double);

@@ -112,6 +112,7 @@ use crate::interaction::{Formula, Law};
 use crate::layout::{Field, Layout, LayoutName};
 use crate::numerics::{NumericsPolicy, Precision, Real};
 use crate::schedule::block_steps::DigitsName;
+use crate::schedule::block_steps::neighbours::regular::RegularStage;
 use crate::schedule::pair_sums::SumName;
 use crate::schedule::points::QuantityName;
 use crate::schedule::spatial_sort::SortStage;
@@ -307,6 +308,8 @@ pub enum Work {
     /// The first of such steps: pointers `(state, acceleration, jerk, higher, lists, counts, sums, time,
     /// spheres, steps)`.
     NeighbourFirst,
+    /// A part of the regular forces of such steps: pointers as the [stage](RegularStage) takes them.
+    NeighbourRegular(RegularStage),
     /// Sums of a quantity at [points](crate::schedule::points): pointers `(points, sources, sums)`.
     AtPoints {
         /// The quantity.

@@ -3,6 +3,7 @@
 use super::{Entry, Work};
 use crate::abi::Params;
 use crate::schedule::block_steps::Bodies;
+use crate::schedule::block_steps::neighbours::regular::{self, RegularStage};
 use crate::schedule::block_steps::neighbours::{self, Corrected, ForceBuffers};
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{emulated, kernel};
@@ -95,6 +96,12 @@ macro_rules! correct {
     };
 }
 
+macro_rules! regular {
+    ($symbol:literal, $stage:ident, $($rest:tt)*) => {
+        entry!($symbol, Bodies, Work::NeighbourRegular(RegularStage::$stage), $($rest)*)
+    };
+}
+
 /// Kernels of block time steps with a neighbour scheme.
 pub const NEIGHBOURS: &[Entry] = &[
     force!("neighbour_force", false),
@@ -118,4 +125,45 @@ pub const NEIGHBOURS: &[Entry] = &[
             steps: *mut f64,
         ) => neighbours::first
     ),
+    regular!("neighbour_predict", Predict, (
+            records: *const Vec4<u32>,
+            regular_targets: *const Vec4<f32>,
+            posts: *const u64,
+            time: *mut u64,
+            positions: *mut Vec4<f32>,
+            velocities: *mut Vec4<f32>,
+            target_positions: *mut Vec4<f32>,
+            target_velocities: *mut Vec4<f32>,
+        ) => regular::predict),
+    regular!("neighbour_leaves", Leaves, (
+            positions: *const Vec4<f32>,
+            velocities: *const Vec4<f32>,
+            order: *const u32,
+            sources: *mut Vec4<f32>,
+            moving: *mut Vec4<f32>,
+            leaves: *mut Vec4<f32>,
+        ) => regular::leaves),
+    regular!("neighbour_far", Far, (
+            sources: *const Vec4<f32>,
+            leaves: *const Vec4<f32>,
+            target_positions: *const Vec4<f32>,
+            target_velocities: *const Vec4<f32>,
+            target_order: *const u32,
+            near: *mut u32,
+            sums: *mut Vec4<f32>,
+        ) => regular::far),
+    regular!("neighbour_lists", Lists, (
+            sources: *const Vec4<f32>,
+            moving: *const Vec4<f32>,
+            target_positions: *const Vec4<f32>,
+            target_velocities: *const Vec4<f32>,
+            target_order: *const u32,
+            near: *const u32,
+            far: *const Vec4<f32>,
+            records: *const Vec4<u32>,
+            lists: *mut u32,
+            counts: *mut u32,
+            time: *mut u64,
+            regular_sums: *mut f64,
+        ) => regular::lists),
 ];

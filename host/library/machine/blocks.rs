@@ -10,7 +10,9 @@ use crate::force::device::{Device, Peers};
 use crate::force::resident::{Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
+use crate::plan::neighbours::RegularForces;
 use crate::plan::{Limits, Recipe, neighbours};
+use crate::selection::Place;
 use crate::variants::preferred::{self, ForceAccuracy};
 
 impl Machine {
@@ -57,6 +59,18 @@ impl Machine {
             true => Some((order, DigitsName::Double)),
             false => Some((order, digits)),
         }
+    }
+
+    /// How a device computes the forces of regular steps of its bodies; none if it has no neighbour scheme.
+    pub fn regular_forces(&self, bodies: usize) -> Option<RegularForces> {
+        let is_alone = self.place.devices() == 1 && self.team.is_none();
+        let one = Part::OfSeveral {
+            device: 0,
+            devices: 1,
+        };
+        let part = if is_alone { Part::Alone } else { one };
+        let has = self.place != Place::Cpu && self.neighbours.is_some() && !self.groups;
+        has.then(|| RegularForces::fastest(part, bodies as u32)) // no device has more
     }
 
     /// In external fields, and with block time steps, if they are asked for.
@@ -137,6 +151,8 @@ impl Machine {
         if let Some(wanted) = scheme.neighbours {
             let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
             let slices = alone.slices;
+            let forces = RegularForces::fastest(most, n);
+            let wanted = (wanted, forces);
             let of_neighbours = neighbours::plan(wanted, most, external, n, slices, limits)?;
             return Ok(alone.device_bytes(n) + of_neighbours.device_bytes(n));
         }

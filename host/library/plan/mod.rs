@@ -10,6 +10,7 @@ pub mod neighbours;
 pub mod pair_sums;
 pub mod points;
 mod recipe;
+pub mod regular;
 mod separated;
 pub mod shares;
 pub mod spatial_sort;
@@ -545,7 +546,8 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockTakeOver { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }
-        | Work::NeighbourFirst => 0,
+        | Work::NeighbourFirst
+        | Work::NeighbourRegular(_) => 0,
     }
 }
 

@@ -50,98 +50,38 @@ pub struct SpatialSort {
 /// # Errors
 /// If a launch would be refused by the device.
 pub fn plan(force: &Entry, n: u32, limits: &Limits) -> Result<SpatialSort, PlanError> {
-    let each = |part| {
-        let entry = super::partner(force, Work::SpatialSort(part));
-        Ok::<_, PlanError>((
-            entry,
-            super::one_dimensional(entry, n, ELEMENTWISE_BLOCK, limits)?,
-        ))
-    };
-    let blocks = |part, blocks, threads, shared_bytes| {
-        let launch = Launch {
-            grid: [blocks, 1, 1],
-            block: [threads, 1, 1],
-            shared_bytes,
-        };
-        (super::partner(force, Work::SpatialSort(part)), launch)
-    };
-    let tiles = kernels::tiles(n);
-    let sort = |part| {
-        blocks(
-            part,
-            tiles,
-            kernels::SORT_THREADS,
-            kernels::SORT_SHARED_BYTES,
-        )
-    };
-    let step = |(entry, launch), buffers: &[Buffer]| Step::Launch {
-        entry,
-        launch,
-        buffers: buffers.to_vec(),
-    };
-    let [bounds, counts] = [SortBuffer::Bounds, SortBuffer::Counts].map(SortBuffer::buffer);
-    let (mut keys, mut order) = (
-        [SortBuffer::Keys, SortBuffer::KeysTo].map(SortBuffer::buffer),
-        [SortBuffer::Order, SortBuffer::OrderTo].map(SortBuffer::buffer),
-    );
-    let mut steps = vec![step(
-        each(SortStage::Keys)?,
-        &[Buffer::State, bounds, keys[0], order[0]],
-    )];
-    for _ in 0..kernels::PASSES {
-        steps.push(step(sort(SortStage::Count), &[keys[0], counts]));
-        steps.push(step(
-            blocks(
-                SortStage::Scan,
-                1,
-                kernels::SCAN_THREADS,
-                kernels::SCAN_SHARED_BYTES,
-            ),
-            &[counts],
-        ));
-        steps.push(step(
-            sort(SortStage::Scatter),
-            &[keys[0], order[0], counts, keys[1], order[1]],
-        ));
-        keys.reverse();
-        order.reverse();
-    }
-    let halve = blocks(
-        SortStage::Halve,
-        n.div_ceil(kernels::CHUNK),
-        kernels::HALVE_THREADS,
-        kernels::HALVE_SHARED_BYTES,
-    );
-    steps.push(step(halve, &[Buffer::State, order[0]]));
-    let [state, acceleration] =
-        [SortBuffer::State, SortBuffer::Acceleration].map(SortBuffer::buffer);
-    steps.push(step(
-        each(SortStage::Reorder)?,
-        &[
-            Buffer::State,
-            Buffer::Acceleration,
-            order[0],
-            state,
-            acceleration,
-        ],
-    ));
-    let [numbers, numbers_to] =
-        [SortBuffer::Numbers, SortBuffer::NumbersTo].map(SortBuffer::buffer);
-    steps.push(step(
-        each(SortStage::Renumber)?,
-        &[numbers, order[0], numbers_to],
-    ));
-    Ok(SpatialSort {
-        scratch: scratch(force, n)?,
-        steps,
-    })
-}
-
-fn scratch(force: &Entry, n: u32) -> Result<Vec<usize>, PlanError> {
+    let stage = |part| super::partner(force, Work::SpatialSort(part));
+    let [order_of, state, acceleration, numbers, numbers_to] = [
+        SortBuffer::Order,
+        SortBuffer::State,
+        SortBuffer::Acceleration,
+        SortBuffer::Numbers,
+        SortBuffer::NumbersTo,
+    ]
+    .map(SortBuffer::buffer);
+    let given = [Buffer::State, Buffer::Acceleration];
+    let reorder = [given[0], given[1], order_of, state, acceleration];
+    let renumber = [numbers, order_of, numbers_to];
+    let mut steps = order(&stage, n, limits)?;
+    steps.push(of_each(stage(SortStage::Reorder), n, &reorder, limits)?);
+    steps.push(of_each(stage(SortStage::Renumber), n, &renumber, limits)?);
     let layout = &force.layout;
     let stride = super::stride(force, n as usize)? as usize;
-    let vectors = stride * layout.vector_scalars as usize * layout.vectors.bytes() as usize;
-    let state = stride * layout.state_scalars as usize * layout.stored.bytes() as usize;
+    let bytes = |scalars: u32, of: u32| stride * scalars as usize * of as usize;
+    let one_a_body = n as usize * size_of::<u32>();
+    let mut scratch = order_scratch(n).to_vec();
+    scratch.extend([
+        bytes(layout.state_scalars, layout.stored.bytes()),
+        bytes(layout.vector_scalars, layout.vectors.bytes()),
+        one_a_body,
+        one_a_body,
+    ]);
+    debug_assert_eq!(scratch.len(), SortBuffer::NumbersTo as usize + 1);
+    Ok(SpatialSort { scratch, steps })
+}
+
+/// Bytes of the buffers that an [`order()`] of n bodies takes, as [`SortBuffer`] numbers them.
+pub fn order_scratch(n: u32) -> [usize; 6] {
     let one_a_body = n as usize * size_of::<u32>();
     let counts = kernels::DIGITS as usize * kernels::tiles(n) as usize * size_of::<u32>();
     let places = [
@@ -151,11 +91,72 @@ fn scratch(force: &Entry, n: u32) -> Result<Vec<usize>, PlanError> {
         (SortBuffer::Order, one_a_body),
         (SortBuffer::OrderTo, one_a_body),
         (SortBuffer::Counts, counts),
-        (SortBuffer::State, state),
-        (SortBuffer::Acceleration, vectors),
-        (SortBuffer::Numbers, one_a_body),
-        (SortBuffer::NumbersTo, one_a_body),
     ];
     debug_assert!((0..).zip(places).all(|(i, (place, _))| i == place as usize));
-    Ok(places.map(|(_, bytes)| bytes).to_vec())
+    places.map(|(_, bytes)| bytes)
+}
+
+/// A launch of a thread for each body.
+fn of_each(
+    entry: &'static Entry,
+    n: u32,
+    buffers: &[Buffer],
+    limits: &Limits,
+) -> Result<Step, PlanError> {
+    Ok(Step::Launch {
+        entry,
+        launch: super::one_dimensional(entry, n, ELEMENTWISE_BLOCK, limits)?,
+        buffers: buffers.to_vec(),
+    })
+}
+
+/// Steps that put the order of the state's n bodies along the curve into [`SortBuffer::Order`], by the kernel of
+/// each stage.
+///
+/// # Errors
+/// If a launch would be refused by the device.
+pub fn order(
+    stage: &dyn Fn(SortStage) -> &'static Entry,
+    n: u32,
+    limits: &Limits,
+) -> Result<Vec<Step>, PlanError> {
+    let step = |part, blocks, (threads, shared_bytes), buffers: &[Buffer]| Step::Launch {
+        entry: stage(part),
+        launch: Launch {
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            shared_bytes,
+        },
+        buffers: buffers.to_vec(),
+    };
+    let tiles = kernels::tiles(n);
+    let of_tile = (kernels::SORT_THREADS, kernels::SORT_SHARED_BYTES);
+    let of_scan = (kernels::SCAN_THREADS, kernels::SCAN_SHARED_BYTES);
+    let of_halve = (kernels::HALVE_THREADS, kernels::HALVE_SHARED_BYTES);
+    let [bounds, counts] = [SortBuffer::Bounds, SortBuffer::Counts].map(SortBuffer::buffer);
+    let (mut keys, mut order) = (
+        [SortBuffer::Keys, SortBuffer::KeysTo].map(SortBuffer::buffer),
+        [SortBuffer::Order, SortBuffer::OrderTo].map(SortBuffer::buffer),
+    );
+    let begun = [Buffer::State, bounds, keys[0], order[0]];
+    let mut steps = vec![of_each(stage(SortStage::Keys), n, &begun, limits)?];
+    for _ in 0..kernels::PASSES {
+        let scattered = [keys[0], order[0], counts, keys[1], order[1]];
+        steps.extend([
+            step(SortStage::Count, tiles, of_tile, &[keys[0], counts]),
+            step(SortStage::Scan, 1, of_scan, &[counts]),
+            step(SortStage::Scatter, tiles, of_tile, &scattered),
+        ]);
+        keys.reverse();
+        order.reverse();
+    }
+    let chunks = n.div_ceil(kernels::CHUNK);
+    steps.push(step(
+        SortStage::Halve,
+        chunks,
+        of_halve,
+        &[Buffer::State, order[0]],
+    ));
+    debug_assert_eq!(order[0], SortBuffer::Order.buffer());
+    Ok(steps)
 }

@@ -2,6 +2,7 @@
 
 mod kept;
 pub(super) mod neighbours;
+mod regular;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -289,7 +290,8 @@ impl<D: Device> Resident<D> {
         words[clock::GUARD as usize] = blocks.guard.to_bits();
         words[clock::START as usize] = self.field_time().to_bits();
         self.set_neighbour_words(&mut words, eta);
-        self.device.upload(&blocks.time, &words)
+        self.device.upload(&blocks.time, &words)?;
+        self.set_cube()
     }
 
     pub(super) fn look(&self) -> Result<Words, ForceError> {
@@ -313,7 +315,16 @@ impl<D: Device> Resident<D> {
             let mut all = || (0..RECORDED).try_for_each(|k| self.launch_block_step(k % 2));
             self.device.again(&mut record, &mut all)
         };
-        let words = run_span(&mut recorded, MOST_RECORDS, &|| self.look(), watch)?;
+        let most_records = match self.waits_for_host() {
+            true => 1,
+            false => MOST_RECORDS,
+        };
+        let look = || {
+            let words = self.look()?;
+            self.launch_awaited_forces(&words, 0)?;
+            Ok(words)
+        };
+        let words = run_span(&mut recorded, most_records, &look, watch)?;
         if let Some(blocks) = &mut self.blocks {
             blocks.record = record;
         }

@@ -11,8 +11,8 @@ use super::ends::{AllSums, External, Work};
 use super::record::Record;
 use super::sweep::Target;
 use super::{
-    Elapsed, Phase, REGULAR_TARGET, clock, control, each_of_block, irregular_target,
-    of_regular_step, own_body, word,
+    Elapsed, Phase, REGULAR_TARGET, RegularProgress, clock, control, each_of_block,
+    irregular_target, of_regular_step, own_body, progress, word,
 };
 use crate::schedule::block_steps::posts::{Control, Post};
 use crate::schedule::block_steps::turn::Turn;
@@ -64,7 +64,7 @@ pub struct Corrected {
 
 /// Ends the irregular steps of active bodies and, where they end, the regular ones, and hands out those
 /// that are active next; or what else [`Phase`] says. Where regular steps end and sums and lists were
-/// not [joined](clock::SWEPT) yet, nothing is done but to let the next launches do that.
+/// not [joined](RegularProgress) yet, nothing is done but to let the next launches do that.
 ///
 /// # Formula
 /// [`Ended`](crate::schedule::block_steps::Ended) of fourth order with the whole force, and
@@ -143,10 +143,25 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
             let Some((before, posts)) = turn.read::<true>(control) else {
                 return;
             };
-            let is_swept = word(on.time, clock::SWEPT + turn.parity) != 0;
-            let to_join = posts.agreed && posts.regular > 0 && !is_swept;
-            turn.note(clock::SWEPT, u64::from(to_join));
-            if to_join {
+            let done = progress(on.time, turn.parity);
+            let next = match done {
+                RegularProgress::Nothing if posts.agreed && posts.regular > 0 => {
+                    if word(on.time, clock::BY_HOST) == 0 {
+                        RegularProgress::Swept
+                    } else {
+                        RegularProgress::Awaited {
+                            targets: posts.regular,
+                            parity: turn.parity,
+                        }
+                    }
+                }
+                RegularProgress::Awaited { .. } => done,
+                RegularProgress::Nothing
+                | RegularProgress::Swept
+                | RegularProgress::Done { .. } => RegularProgress::Nothing,
+            };
+            turn.note(clock::PROGRESS, next.into());
+            if next != RegularProgress::Nothing {
                 turn.hand_on(before);
                 return;
             }

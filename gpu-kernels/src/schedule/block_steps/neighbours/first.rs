@@ -74,7 +74,7 @@ pub unsafe fn first(
     let warps = thread::block_dim_x() / WARP_SIZE;
     // SAFETY: the launch's promise; a body is one warp's.
     unsafe {
-        let room = word(time, clock::ROOM);
+        let entries = word(time, clock::LIST);
         let [eta, regular_eta, guard] =
             [plain::ETA, clock::REGULAR_ETA, plain::GUARD].map(|word| number(time, word));
         let moving = |body| {
@@ -88,7 +88,7 @@ pub unsafe fn first(
         let mut slot = warp_id();
         while slot < slice.count {
             let (place, body) = (slice.first + slot, own_body(slot));
-            let list = lists.wrapping_add(held.list(place, room));
+            let list = lists.wrapping_add(held.list(place, entries));
             let (count, (own, _)) = (global::load(counts, place), moving(body));
             let mut sums = [[0.0; 3]; 3];
             let (mut approach, mut fastest) = (0.0_f64, 0.0_f64);

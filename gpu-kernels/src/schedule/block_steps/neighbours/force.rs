@@ -11,8 +11,8 @@ use super::near::{Near, together};
 use super::record::Record;
 use super::sweep::{self, Sweep};
 use super::{
-    Elapsed, GROUP, Held, IRREGULAR_SUMS, Phase, SUMS, Slice, clock, control, each_of_block,
-    segment_words, word,
+    Elapsed, GROUP, Held, IRREGULAR_SUMS, Phase, RegularProgress, SUMS, Slice, clock, control,
+    each_of_block, progress, segment_words, word,
 };
 use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
 
@@ -46,7 +46,8 @@ pub struct ForceBuffers {
 
 /// The irregular forces on the active bodies of the slices of `params.share`; and where regular steps end, for
 /// each such body the sums over each slice's bodies beyond its radius, and a list of those within. If that was
-/// [done](clock::SWEPT), joins these instead, and computes the irregular forces of the new lists.
+/// [done](RegularProgress::Swept), joins these instead, and computes the irregular forces of the new lists. Where the
+/// [host](clock::BY_HOST) launches the kernels of regular forces, irregular forces alone.
 ///
 /// In [`Phase::Begin`] sums and lists of all bodies where they are when the span begins; if `SEARCH` the
 /// lists alone, and sums that are zero. In [`Phase::Join`] what these left is joined.
@@ -84,16 +85,18 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
     let control = control();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all. The words of the clock are written by nobody in this launch.
-    let (posts, now, is_swept, elapsed, room) = unsafe {
+    let (posts, now, progress, elapsed, entries) = unsafe {
         let posts = on.posts.wrapping_add((parity * slices) as usize);
         (
             control.read_posts::<true>(posts),
             global::load(on.time, plain::NOW + parity),
-            word(on.time, clock::SWEPT + parity) != 0,
+            progress(on.time, parity),
             Elapsed::of(on.time),
-            word(on.time, clock::ROOM),
+            word(on.time, clock::LIST),
         )
     };
+    // SAFETY: as above.
+    let is_by_host = unsafe { word(on.time, clock::BY_HOST) } != 0;
     let held = Held::of(&params);
     let begins = is(Phase::Begin) || is(Phase::Join);
     let mut near = Near {
@@ -108,11 +111,23 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
         }
         near.now = now + (SPAN >> posts.finest);
     }
-    if is(Phase::Join) || (!begins && is_swept) {
-        if !begins {
+    if !begins {
+        let passes_on = match progress {
+            RegularProgress::Nothing => false,
+            RegularProgress::Swept => true,
+            RegularProgress::Awaited { .. } => return,
+            RegularProgress::Done { parity: of_sums } if of_sums == parity => return,
+            RegularProgress::Done { .. } => true,
+        };
+        if passes_on {
             // SAFETY: the launch's promise.
             unsafe { pass_on(&on, held.targets(&posts)) };
         }
+        if let RegularProgress::Done { .. } = progress {
+            return;
+        }
+    }
+    if is(Phase::Join) || (!begins && progress == RegularProgress::Swept) {
         let parts = Parts {
             lists: on.lists,
             counts: on.counts,
@@ -123,7 +138,9 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
             posts,
             n,
             held,
-            room,
+            // SAFETY: as above.
+            room: unsafe { word(on.time, clock::ROOM) },
+            entries,
             begins,
         };
         // SAFETY: the launch's promise.
@@ -145,14 +162,16 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
                 own: held.targets(&posts),
                 held,
             };
-            gather(&near, &on, active, room, targets, exchange.after(0));
+            gather(&near, &on, active, entries, targets, exchange.after(0));
         }
-        if posts.regular == 0 {
+        if posts.regular == 0 || is_by_host {
             return;
         }
         thread::sync_threads();
     }
     let slice = Slice::of(block, n);
+    // SAFETY: as above.
+    let room = unsafe { word(on.time, clock::ROOM) };
     let words = segment_words(room);
     let of_block = block as usize * held.bodies as usize * words as usize;
     let mut sweep = Sweep {
@@ -228,7 +247,7 @@ unsafe fn gather(
     near: &Near,
     on: &ForceBuffers,
     active: Active,
-    room: u32,
+    entries: u32,
     target: impl Fn(u32) -> u32,
     exchange: Shared<f64>,
 ) {
@@ -251,7 +270,7 @@ unsafe fn gather(
         // SAFETY: an active body, and the sums' own place: of body k, or of this warp.
         unsafe {
             let place = target(k);
-            let list = on.lists.wrapping_add(held.list(place, room));
+            let list = on.lists.wrapping_add(held.list(place, entries));
             count = global::load(on.counts, place);
             let lanes = (part * WARP_SIZE, share * WARP_SIZE);
             let sums = near.sums(place, list, count, lanes);

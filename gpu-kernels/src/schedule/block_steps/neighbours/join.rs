@@ -6,7 +6,7 @@ use cuda_std::{global, thread};
 
 use super::near::{Near, over_lanes, together};
 use super::sweep::{Target, header, regular_index};
-use super::{HEADER, Held, REGULAR_SUMS, SUMS, Slice, segment_words};
+use super::{HEADER, Held, REGULAR_SUMS, SUMS, Slice, put_regular_sums, segment_words};
 use crate::schedule::block_steps::most_of_a_slice;
 use crate::schedule::block_steps::posts::Posts;
 
@@ -34,6 +34,8 @@ pub(super) struct Parts {
     pub(super) held: Held,
     /// Neighbours in a slice that there is room for.
     pub(super) room: u32,
+    /// Entries of a list.
+    pub(super) entries: u32,
     /// True if a span begins, and with it the lists.
     pub(super) begins: bool,
 }
@@ -71,7 +73,7 @@ impl Parts {
         unsafe {
             let Target { place, .. } =
                 Target::fetch(self.targets, regular_index(&self.posts, most, k));
-            let list = self.lists.wrapping_add(held.list(place, room));
+            let list = self.lists.wrapping_add(held.list(place, self.entries));
             let sums = self.sums.wrapping_add(k as usize * REGULAR_SUMS as usize);
             let mut all = [0.0; SUMS];
             let (mut found, mut listed, mut first) = (0, 0, 0);
@@ -106,16 +108,12 @@ impl Parts {
             let all = over_lanes(all);
             let found = up_to_lane(found);
             if lane == WARP_SIZE - 1 {
-                for (number, &sum) in all.iter().enumerate() {
-                    global::store(sums, number as u32, sum);
-                }
-                global::store(sums, REGULAR_SUMS - 2, f64::from(found));
                 let before = if self.begins {
                     0
                 } else {
                     global::load(self.counts, place)
                 };
-                global::store(sums, REGULAR_SUMS - 1, f64::from(before));
+                put_regular_sums(sums, &all, [found, before]);
                 global::store(self.counts, place, listed);
             }
             // Others read what a lane listed.

@@ -20,6 +20,9 @@
 //! regular force of the old one is that, plus the irregular force of the new list, minus that of the
 //! old, all at the same predicted places.
 //!
+//! With many bodies the clock says [`BY_HOST`](clock::BY_HOST). Then the host launches the kernels of [`regular`]
+//! for the forces of regular steps. They compute far pairs without jerks.
+//!
 //! Of k slices, slice i has the bodies i, i + k, i + 2k …: neighbours are then on all slices alike,
 //! however the bodies are ordered. The *place* of a body is its number when slice follows slice;
 //! records that sources are predicted from, levels and lists go by places. Positions of regular pairs are f32, differences of
@@ -28,7 +31,7 @@
 //! Several devices share the targets: each computes the forces on the bodies of its slices, of all
 //! sources, and has their lists; all predict and correct all bodies, by sums that they read in each other's
 //! memory. Which warps share a target, and so the order of its sums, follows from the numbers of all targets:
-//! the bits are those of one device.
+//! one device that sweeps its slices has the same bits.
 
 mod beginning;
 mod correct;
@@ -38,6 +41,7 @@ mod force;
 mod join;
 mod near;
 mod record;
+pub mod regular;
 mod sweep;
 
 pub use correct::{Corrected, MOST_THREADS, correct};
@@ -84,11 +88,64 @@ pub mod clock {
     pub const REGULAR: u32 = ROOM + 1;
     /// Neighbours whose forces were computed: the bits of an f64.
     pub const NEIGHBOURS: u32 = REGULAR + 1;
-    /// One word for each parity: 1 if slices were swept for the regular steps that end, so that the next
-    /// launch of [`force`](super::force) joins what they left.
-    pub const SWEPT: u32 = NEIGHBOURS + 1;
+    /// One word for each parity: a [`RegularProgress`](super::RegularProgress).
+    pub const PROGRESS: u32 = NEIGHBOURS + 1;
+    /// 1 where the host launches the kernels of [`regular`](super::regular); 0 where slices are swept.
+    pub const BY_HOST: u32 = PROGRESS + 2;
+    /// Time at which the regular steps end for which the host launches kernels, in ticks.
+    pub const REGULAR_NOW: u32 = BY_HOST + 1;
+    /// Neighbours of a body that there is room for: the room of all slices, where these are swept.
+    pub const LIST: u32 = REGULAR_NOW + 1;
     /// Words.
-    pub const WORDS: usize = SWEPT as usize + 2;
+    pub const WORDS: usize = LIST as usize + 1;
+}
+
+/// How far the forces of the regular steps are that end next: a word of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegularProgress {
+    /// Nothing is computed, or no regular step is known to end.
+    Nothing,
+    /// Slices were swept, so that the next launch of [`force`] joins what they left.
+    Swept,
+    /// The host is to launch the kernels of [`regular`]; until then block steps wait.
+    Awaited {
+        /// Number of bodies with a regular step that ends.
+        targets: u32,
+        /// Parity of the irregular sums of active bodies.
+        parity: u32,
+    },
+    /// The host has launched them.
+    Done {
+        /// As of [`Awaited`](RegularProgress::Awaited).
+        parity: u32,
+    },
+}
+
+impl From<RegularProgress> for u64 {
+    #[inline(always)]
+    fn from(progress: RegularProgress) -> Self {
+        match progress {
+            RegularProgress::Nothing => 0,
+            RegularProgress::Swept => 1,
+            RegularProgress::Awaited { targets, parity } => {
+                Self::from(targets) << 32 | Self::from(parity) << 8 | 2
+            }
+            RegularProgress::Done { parity } => Self::from(parity) << 8 | 3,
+        }
+    }
+}
+
+impl From<u64> for RegularProgress {
+    #[inline(always)]
+    fn from(word: u64) -> Self {
+        let (targets, parity) = ((word >> 32) as u32, (word >> 8) as u32 & 1);
+        match word & 0xff {
+            0 => Self::Nothing,
+            1 => Self::Swept,
+            2 => Self::Awaited { targets, parity },
+            _ => Self::Done { parity },
+        }
+    }
 }
 
 /// Divisor of the room of a segment.
@@ -219,10 +276,10 @@ impl Held {
         (posts.regular_begin_of(first), posts.regular_begin_of(end))
     }
 
-    /// Number of the first entry of a body's list.
+    /// Number of the first entry of a body's list, where each list has this number.
     #[inline(always)]
-    fn list(self, place: u32, room: u32) -> usize {
-        (place - self.first_place) as usize * capacity(room) as usize
+    fn list(self, place: u32, entries: u32) -> usize {
+        (place - self.first_place) as usize * entries as usize
     }
 }
 
@@ -277,12 +334,6 @@ fn of_regular_step(word: u64) -> (u64, u32) {
 
 const _: () = assert!(DEEPEST + 8 <= 64);
 
-/// Neighbours of a body that there is room for, of all slices together.
-#[inline(always)]
-fn capacity(room: u32) -> u32 {
-    room * thread::grid_dim_x()
-}
-
 /// The clock's word as a number of 32 bits.
 ///
 /// # Safety
@@ -291,6 +342,33 @@ fn capacity(room: u32) -> u32 {
 unsafe fn word(time: *const u64, word: u32) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { global::load(time, word) as u32 }
+}
+
+/// Puts the sums over all but the new list for a regular step that ends. Then follow the number of neighbours
+/// found, and the number on the old list.
+///
+/// # Safety
+/// The body's [`REGULAR_SUMS`] are this thread's.
+#[inline(always)]
+unsafe fn put_regular_sums(to: *mut f64, sums: &[f64; SUMS], [found, before]: [u32; 2]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for (number, &sum) in sums.iter().enumerate() {
+            global::store(to, number as u32, sum);
+        }
+        global::store(to, REGULAR_SUMS - 2, f64::from(found));
+        global::store(to, REGULAR_SUMS - 1, f64::from(before));
+    }
+}
+
+/// The clock's [`RegularProgress`] of a parity.
+///
+/// # Safety
+/// The promise of [`word`].
+#[inline(always)]
+unsafe fn progress(time: *const u64, parity: u32) -> RegularProgress {
+    // SAFETY: the caller's promise.
+    unsafe { global::load(time, clock::PROGRESS + parity) }.into()
 }
 
 /// The part of shared memory in which threads tell each other numbers.

@@ -23,7 +23,7 @@ use crate::schedule::block_steps::posts::Posts;
 const AHEAD: usize = 2;
 
 /// A squared distance at which 1/d³ is zero.
-const OUT_OF_REACH: f32 = (1_u128 << 100) as f32;
+pub(super) const OUT_OF_REACH: f32 = (1_u128 << 100) as f32;
 
 /// Numbers of a source in shared memory: position and mass, velocity.
 pub(super) const SOURCE: u32 = 8;
@@ -482,7 +482,7 @@ impl Sweep {
 }
 
 /// The arithmetic of pairs that are apart.
-type Apart = Numerics<f32, Fused, Approximate, Softened>;
+pub(super) type Apart = Numerics<f32, Fused, Approximate, Softened>;
 
 /// The sums of a segment, and how many neighbours were found.
 ///

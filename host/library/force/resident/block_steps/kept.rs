@@ -56,6 +56,7 @@ impl<D: Device> Resident<D> {
             self.launch_block_step(parity)?;
             parity ^= 1;
             let words = self.look()?;
+            self.launch_awaited_forces(&words, parity)?;
             let now = words[(clock::NOW + u32::from(parity)) as usize];
             if now > done && now <= SPAN {
                 let after = self.local_bodies()?;

@@ -6,6 +6,7 @@ use gpu_kernels::entries::Entry;
 use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
+use super::regular::Regular;
 use super::{Resident, Words};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
@@ -14,7 +15,7 @@ use crate::force::resident::external::Fielded;
 use crate::neighbours;
 use crate::plan::Launch;
 use crate::plan::block_steps::Part;
-use crate::plan::neighbours::{self as plan, NeighbourPlan};
+use crate::plan::neighbours::{self as plan, NeighbourPlan, RegularForces};
 
 /// Buffers of a neighbour scheme.
 pub(in crate::force::resident) struct Neighbours<D: Device> {
@@ -25,14 +26,16 @@ pub(in crate::force::resident) struct Neighbours<D: Device> {
     /// of each body, in local units.
     pub(in crate::force::resident) spheres: D::Buffer,
     regular_steps: D::Buffer,
-    records: D::Buffer,
-    lists: D::Buffer,
-    counts: D::Buffer,
+    pub(super) records: D::Buffer,
+    pub(super) lists: D::Buffer,
+    pub(super) counts: D::Buffer,
     irregular_targets: D::Buffer,
-    regular_targets: D::Buffer,
+    pub(super) regular_targets: D::Buffer,
     /// Of the block steps of both parities: those of one are read while those of the next are written.
     pub(in crate::force::resident) sums: [Sums<D>; 2],
     segments: D::Buffer,
+    /// Of regular forces that the host launches.
+    pub(super) regular: Option<Regular<D>>,
 }
 
 /// Sums of targets.
@@ -89,10 +92,7 @@ pub(in crate::force::resident) trait NeighbourLaunches {
 
     /// Makes lists of all bodies where they are, with forces or alone, and leaves posts of parity 1.
     fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
-        self.launch_neighbour_corrects(phase, 0)?;
-        self.launch_neighbour_forces(search, Phase::Begin, 1)?;
-        self.launch_neighbour_forces(search, Phase::Join, 1)?;
-        Ok(())
+        make_lists_by_sweeps(self, search, phase)
     }
 
     /// A block step; false where ranks know that the span is over.
@@ -101,6 +101,18 @@ pub(in crate::force::resident) trait NeighbourLaunches {
         self.launch_neighbour_corrects(Phase::Step, parity)?;
         Ok(goes_on)
     }
+}
+
+/// [`NeighbourLaunches::make_lists`] where blocks sweep their slices.
+fn make_lists_by_sweeps<L: NeighbourLaunches + ?Sized>(
+    on: &L,
+    search: bool,
+    phase: Phase,
+) -> Result<(), ForceError> {
+    on.launch_neighbour_corrects(phase, 0)?;
+    on.launch_neighbour_forces(search, Phase::Begin, 1)?;
+    on.launch_neighbour_forces(search, Phase::Join, 1)?;
+    Ok(())
 }
 
 /// Step of a body, the radius of its sphere and its regular step, in local units, as they are first chosen.
@@ -114,13 +126,14 @@ impl<D: Device> Resident<D> {
     /// If it has no block time steps of fourth order, or the kernels do not fit the device, or its memory
     /// is too small.
     pub fn with_neighbours(self, wanted: u32, bodies: &Bodies) -> Result<Self, ForceError> {
-        self.with_part_of_neighbours(wanted, Part::Alone, bodies)
+        let forces = RegularForces::fastest(Part::Alone, self.params.n);
+        self.with_part_of_neighbours((wanted, forces), Part::Alone, bodies)
     }
 
     /// As [`with_neighbours`](Self::with_neighbours), of which this device may have a part.
     pub(in crate::force::resident) fn with_part_of_neighbours(
         mut self,
-        wanted: u32,
+        (wanted, forces): (u32, RegularForces),
         part: Part,
         bodies: &Bodies,
     ) -> Result<Self, ForceError> {
@@ -133,7 +146,8 @@ impl<D: Device> Resident<D> {
         );
         let wanted = wanted.min(n);
         let slices = blocks.slices();
-        let plan = plan::plan(wanted, part, external, n, slices, &self.device.limits())?;
+        let limits = self.device.limits();
+        let plan = plan::plan((wanted, forces), part, external, n, slices, &limits)?;
         for (entry, _) in [plan.force, plan.search, plan.correct, plan.first] {
             self.device.prepare(entry)?;
         }
@@ -157,6 +171,7 @@ impl<D: Device> Resident<D> {
             regular_targets: device.allocate(bytes.regular_targets)?,
             sums: [sums()?, sums()?],
             segments: device.allocate(bytes.segments)?,
+            regular: plan.regular.map(|plan| self.regular(plan)).transpose()?,
         };
         if let Some(blocks) = &mut self.blocks {
             blocks.neighbours = Some(neighbours);
@@ -181,6 +196,8 @@ impl<D: Device> Resident<D> {
         words[clock::REGULAR_ETA as usize] = regular.to_bits();
         words[clock::WANTED as usize] = neighbours.plan.wanted.into();
         words[clock::ROOM as usize] = neighbours.plan.room.into();
+        words[clock::LIST as usize] = neighbours.plan.entries.into();
+        words[clock::BY_HOST as usize] = neighbours.regular.is_some().into();
     }
 
     /// Chooses the spheres and the first steps of all bodies, whose whole forces and their derivatives
@@ -317,6 +334,18 @@ impl<D: Device> Resident<D> {
 }
 
 impl<D: Device> NeighbourLaunches for Resident<D> {
+    fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
+        if self.neighbours()?.regular.is_none() {
+            return make_lists_by_sweeps(self, search, phase);
+        }
+        self.launch_neighbour_corrects(phase, 0)?;
+        let forces = match search {
+            true => Phase::Radii,
+            false => Phase::Begin,
+        };
+        self.launch_regular_forces(self.params.n, forces, 1)
+    }
+
     fn launch_neighbour_forces(
         &self,
         search: bool,

@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use gpu_kernels::abi::Share;
+use gpu_kernels::schedule::block_steps::neighbours::RegularProgress;
 use gpu_kernels::schedule::block_steps::{SPAN, clock, neighbours, targets, targets_by_block};
 
 use super::{Adder, Several};
@@ -367,7 +368,8 @@ impl<D: Peers> Exchange<D> {
         let of_parity = posts.chunks(posts.len() / 2).nth(parity);
         Ok(of_parity.map(|posts| Told {
             posts: posts.to_vec(),
-            is_swept: time[neighbours::clock::SWEPT as usize + parity] != 0,
+            is_swept: RegularProgress::from(time[neighbours::clock::PROGRESS as usize + parity])
+                == RegularProgress::Swept,
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Block time steps with a neighbour scheme on several devices: each computes the forces on the bodies of its slices,
 //! and ends the steps of all bodies by the sums of all devices, which it reads in their memory, or has received
-//! from other ranks. The bits are those of one device.
+//! from other ranks. One device that sweeps its slices has the same bits.
 
 use std::iter;
 
@@ -15,6 +15,7 @@ use crate::force::resident::block_steps::neighbours::{
     FirstStep, NeighbourLaunches, Neighbours, Sums, parity_of_sums,
 };
 use crate::plan::block_steps::BlockScheme;
+use crate::plan::neighbours::RegularForces;
 
 /// Addresses in a device's memory: of both parities, and for each slice, of the sums of the device that computes its
 /// bodies.
@@ -54,7 +55,8 @@ impl<D: Peers> Several<D> {
         let shares = self.shares()?;
         let parts = self.parts.into_iter().zip(shares).map(|(part, share)| {
             let part = part.with_block_steps(scheme, guard)?;
-            part.with_part_of_neighbours(wanted, share, bodies)
+            let forces = RegularForces::fastest(share, bodies.len() as u32);
+            part.with_part_of_neighbours((wanted, forces), share, bodies)
         });
         self.parts = parts.collect::<Result<Vec<_>, _>>()?;
         match self.exchange.take() {

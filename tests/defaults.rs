@@ -393,6 +393,33 @@ fn a_galaxy_is_softened() {
     ended.expect(0, &["kernel cpu-f32", "half the mean distance of bodies"]);
 }
 
+/// Block time steps follow encounters and pairs where nothing keeps them from it, and then bodies are not softened.
+#[test]
+fn bodies_in_block_time_steps_are_not_softened() {
+    let folder = Folder::new();
+    let blocks =
+        "run plummer --bodies 300 --block-steps --until 0.02 --device cpu --no-picture --out";
+    let why = "softening 0: block time steps follow pairs and encounters";
+    for settings in [
+        "o",
+        "o6 --integrator hermite6",
+        "on --neighbours 20 --integrator hermite4",
+        "od --accuracy double",
+    ] {
+        let ended = folder.run(&format!("{blocks} {settings}"));
+        ended.expect(0, &["softening 0 (chosen)", why]);
+    }
+    for settings in [
+        "sg --groups off",
+        "ss --accuracy single",
+        "sk --kernel cpu-f64",
+        "sf --field tide:omega=1,kappa=1,nu=1",
+    ] {
+        let ended = folder.run(&format!("{blocks} {settings}"));
+        ended.expect(0, &["softening 0.", "half the mean distance of bodies"]);
+    }
+}
+
 /// `solar-system` without any option but the end, against another epoch.
 #[test]
 fn the_solar_system_is_run_as_it_should_be() {

@@ -232,6 +232,21 @@ impl RunSpec {
         self.stepping.is_none() && self.dt.is_none() && self.leaves_integrator_open()
     }
 
+    /// Returns whether the user asked for block time steps that follow pairs if nothing is softened, and for nothing that
+    /// keeps them from it.
+    pub(super) fn may_follow_pairs(&self, law: ForceLaw, bodies: &Bodies) -> bool {
+        let unsoftened = Physics {
+            law,
+            g: self.gravity(law),
+            softening: 0.0,
+        };
+        self.stepping == Some(TimeSteps::Blocks)
+            && self.kernel.is_none()
+            && self.groups != Some(false)
+            && self.is_precise()
+            && self.bodies_fault(bodies, &unsoftened).is_none()
+    }
+
     /// Returns whether no setting asks for another integrator, or for a device or a time that it does not suit.
     fn leaves_integrator_open(&self) -> bool {
         let one_device = !matches!(

@@ -341,6 +341,7 @@ impl RunSpec {
         let g = self.gravity(law);
         let softening = self.softening.unwrap_or_else(|| {
             let known = Known {
+                follow_pairs: self.may_follow_pairs(law, bodies),
                 law,
                 systems: self.systems as usize,
                 units: self.units,

@@ -393,6 +393,67 @@ fn a_galaxy_is_softened() {
     ended.expect(0, &["kernel cpu-f32", "half the mean distance of bodies"]);
 }
 
+/// Few bodies that fall onto each other, or pass each other, are followed as pairs.
+#[test]
+fn few_bodies_are_followed_as_pairs() {
+    let folder = Folder::new();
+    let table = "x,y,z,vx,vy,vz,m\n-10,.001,0,1,0,0,1\n10,-.001,0,-1,0,0,1\n";
+    std::fs::write(folder.0.path().join("pass.csv"), table).expect("written");
+    for (run, why) in [
+        ("uniform-sphere --bodies 7 --seed 3 --until 2", "hard pairs"),
+        (
+            "uniform-sphere --bodies 10 --seed 10 --until 2",
+            "hard pair",
+        ),
+        ("plummer --bodies 10 --until 50", ""),
+        ("plummer --bodies 3 --seed 2 --until 100", ""),
+        (
+            "two-body --eccentricity 0.9999 --mass-ratio 0.1 --until 7",
+            "1 hard pair",
+        ),
+        (
+            "pass.csv --until 20",
+            "(chosen: bodies pass each other, or fall onto one)",
+        ),
+    ] {
+        let settings = "--device cpu --max-drift 1e-3 --overwrite --no-picture --out o";
+        let ended = folder.run(&format!("run {run} {settings}"));
+        ended.expect(0, &[why, "block time steps by hermite4 with --eta 0.01"]);
+        assert!(!ended.complained.contains("drifted"), "{run}: {ended}");
+    }
+    // Who asks for a step gets it.
+    let settings = "--until 0.1 --overwrite --no-picture --device cpu --out o";
+    let ended = folder.run(&format!("run plummer --bodies 10 --dt 0.01 {settings}"));
+    ended.expect(0, &["leapfrog, step 0.0100"]);
+}
+
+/// Block time steps follow encounters and pairs where nothing keeps them from it, and then bodies are not softened.
+#[test]
+fn bodies_in_block_time_steps_are_not_softened() {
+    let folder = Folder::new();
+    let blocks =
+        "run plummer --bodies 300 --block-steps --until 0.02 --device cpu --no-picture --out";
+    let why = "softening 0: block time steps follow pairs and encounters";
+    for settings in [
+        "o",
+        "o6 --integrator hermite6",
+        "on --neighbours 20 --integrator hermite4",
+        "od --accuracy double",
+    ] {
+        let ended = folder.run(&format!("{blocks} {settings}"));
+        ended.expect(0, &["softening 0 (chosen)", why]);
+    }
+    for settings in [
+        "sg --groups off",
+        "ss --accuracy single",
+        "sk --kernel cpu-f64",
+        "sf --field tide:omega=1,kappa=1,nu=1",
+    ] {
+        let ended = folder.run(&format!("{blocks} {settings}"));
+        ended.expect(0, &["softening 0.", "half the mean distance of bodies"]);
+    }
+}
+
 /// `solar-system` without any option but the end, against another epoch.
 #[test]
 fn the_solar_system_is_run_as_it_should_be() {

@@ -155,7 +155,7 @@ fn few_bodies_of_a_file_have_steps_that_suit_them() {
         0.0,
     );
     for (name, line) in [
-        ("triple", "hermite4: few bodies, which come near each other"),
+        ("triple", "few bodies, which come near each other"),
         ("planets", "yoshida6: bodies are on orbits about few"),
         ("cluster", "block time steps by hermite6"),
     ] {

@@ -115,6 +115,8 @@ pub struct Known<'a> {
     pub made_by: Option<(&'a str, Advice)>,
     /// True if bodies have radii and may collide.
     pub collide: bool,
+    /// True if block time steps were asked for, which follow pairs and encounters.
+    pub follow_pairs: bool,
 }
 
 impl Known<'_> {
@@ -126,6 +128,7 @@ impl Known<'_> {
         g: 1.0,
         made_by: None,
         collide: false,
+        follow_pairs: false,
     };
 }
 

@@ -1012,6 +1012,9 @@ def test_what_was_chosen_is_said() -> None:
     assert {"softening", "dt", "integrator", "kernel"} <= set(simulation.chosen)
     for text, softening in ((repr(simulation), "softening 0.0"), (simulation._repr_html_(), "<th>softening</th><td>0.0")):
         assert "leapfrog (chosen), step" in text and softening in text and text.count("(chosen)") >= 3
+    blocks = ap.Simulation(ap.plummer(300, seed=1), block=True, device="cpu")
+    assert blocks.softening == 0.0
+    assert blocks.chosen["softening"].endswith("block time steps follow pairs and encounters")
     given = ap.Simulation(ap.plummer(300, seed=1), softening=0.05, dt=0.01, device="cpu")
     assert not {"softening", "dt"} & set(given.chosen) and "step 0.01, softening 0.05," in repr(given)
     few = ap.Simulation(ap.Bodies(np.ones(3), np.eye(3)), device="cpu")

@@ -164,6 +164,9 @@ impl ForceError {
     }
 }
 
+/// Step, by the shortest that there is, below which it may be that pulls on the body cancel.
+const FAR_TOO_SHORT: f64 = 1.0 / 1024.0;
+
 /// Message about a body whose step would be shorter than the shortest, or is no number.
 fn too_short(body: usize, allowed: f64, shortest: f64) -> String {
     match allowed.is_nan() {
@@ -172,9 +175,40 @@ fn too_short(body: usize, allowed: f64, shortest: f64) -> String {
              digits of pairs: soften the force, or choose {}",
             Setting::Accuracy.with("double")
         ),
-        false => format!(
-            "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
-             or choose a shorter longest step"
-        ),
+        false => {
+            // Steps of bodies that come near each other are shortened little by little.
+            let in_the_middle = match allowed < FAR_TOO_SHORT * shortest {
+                true => format!(
+                    "; on a device it may be that the pulls on the body cancel: choose {}, which finds a step for it",
+                    Setting::Device.with("cpu")
+                ),
+                false => String::new(),
+            };
+            format!(
+                "body {body} needs steps of {allowed:.3e}, and the shortest is {shortest:.3e}: soften the force, \
+                 or choose a shorter longest step{in_the_middle}"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of steps that are far too short alone.
+    #[test]
+    fn a_body_in_the_middle_is_advised_about() {
+        let message = |allowed| {
+            let error = ForceError::StepTooShort {
+                body: 2,
+                allowed,
+                shortest: 1e-13,
+            };
+            error.to_string()
+        };
+        let advice = "the pulls on the body cancel: choose the `device` cpu,";
+        assert!(message(0.0).contains(advice), "{}", message(0.0));
+        assert!(!message(5e-14).contains("cancel"), "{}", message(5e-14));
     }
 }

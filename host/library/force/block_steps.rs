@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use gpu_kernels::hermite6;
 use gpu_kernels::schedule::block_steps::{Ended, SPAN, Scheme, TOO_FINE, level_of};
 
+use super::cancelled::Pulled;
 use super::groups;
 use super::hermite_order::Order;
 use super::host_state::{Beginning, Kept};
@@ -24,6 +25,7 @@ use crate::backend::{
 use crate::encounters::Paths;
 use crate::frame::Frame;
 use crate::ranks::Team;
+use rayon::prelude::*;
 
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
@@ -31,6 +33,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time for which a thread waits for work of a block before it sleeps: longer than what one thread does of a block by
 /// itself. To wake it takes some 10 µs, several times in a block of 200.
 const PATIENCE: Duration = Duration::from_micros(100);
+
+/// Bodies whose first steps one thread chooses sooner than others are woken.
+const SEVERAL: usize = 128;
 
 /// The fewest bodies for whose blocks threads wait awake: those of fewer are soon done by one.
 const FEWEST_TO_WAIT_FOR: usize = 1024;
@@ -142,7 +147,7 @@ fn steps_of<B: InMemory>(
         return backend.advance_with_neighbours(neighbours, span, eta, way);
     }
     if backend.state().own_steps.is_empty() {
-        backend.state_mut().own_steps = first_steps(backend, eta, Targets::All)?;
+        backend.state_mut().own_steps = first_steps(backend, span, eta, Targets::All)?;
     }
     if has_groups {
         return groups::advance(backend, span, eta, way);
@@ -210,8 +215,8 @@ impl<B: InMemory> BlockSteps for B {
         Ok(self.state().own_steps.clone())
     }
 
-    fn choose_steps(&mut self, _span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
-        let steps = first_steps(self, eta, Targets::Active(some))?;
+    fn choose_steps(&mut self, span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
+        let steps = first_steps(self, span, eta, Targets::Active(some))?;
         let state = self.state_mut();
         for (&i, step) in some.iter().zip(steps) {
             state.own_steps[i] = step;
@@ -271,18 +276,28 @@ pub(super) fn all_go_on(goes_on: bool, team: Option<&Team>, since: &mut SinceQue
     team.as_rank_0_says(goes_on)
 }
 
-/// Steps with which bodies begin a run of either order.
+/// Steps with which bodies begin a run of either order, in a span.
 fn first_steps(
     backend: &impl InMemory,
+    span: f64,
     eta: f64,
     targets: Targets<'_>,
 ) -> Result<Vec<f64>, ForceError> {
     let forces = backend.forces(&backend.frame(), targets, HighestDerivative::Snap)?;
-    let steps = forces.iter().map(|force| {
+    let (physics, state) = (backend.physics(), backend.state());
+    let bodies = targets.indices(state.bodies.len());
+    let all = bodies.par_iter().zip(&forces);
+    let steps = all.map(|(&body, force)| {
+        let pulled = Pulled {
+            body,
+            acceleration: force.derivatives[0],
+            eta,
+        };
         let allowed = hermite6::first_step(eta, force.derivatives);
+        let allowed = pulled.first_step(allowed, span, &(physics, state));
         guarded(allowed, force.approach)
     });
-    Ok(steps.collect())
+    Ok(steps.with_min_len(SEVERAL).collect())
 }
 
 /// The step that is allowed, and in which no pair changes its distance by more than [`GUARD`] of it.
@@ -306,6 +321,7 @@ fn advance<S: Scheme>(
     } else {
         HighestDerivative::Jerk
     };
+    let physics = *backend.physics();
     let state = backend.state_mut();
     state.begin();
     let start = state.external.time();
@@ -355,6 +371,12 @@ fn advance<S: Scheme>(
                 allowed,
             } = S::ended(&state.beginnings[i], dt, eta, force.derivatives);
             let [a, j, s] = force.derivatives;
+            let pulled = Pulled {
+                body: i,
+                acceleration: a,
+                eta,
+            };
+            let allowed = pulled.next_step(allowed, [dt, counts.shortest], &(&physics, &*state));
             state.set_phase(i, x, v);
             state.keep_step(i, [begun[i], now], [x, v]);
             state.begin_at(i, Beginning { x, v, a, j, s, c });

@@ -3,6 +3,7 @@
 use gpu_kernels::schedule::block_steps::Scheme;
 use rayon::prelude::*;
 
+use super::cancelled::correct_shared;
 use super::cpu::ELEMENTWISE;
 use super::groups;
 use super::hermite_order::Order;
@@ -94,10 +95,14 @@ pub(super) fn correct<B: InMemory>(backend: &mut B, dt: f64) {
 /// Steps that accuracy `eta` allows each body after a step of `dt`.
 pub(super) fn next_steps<B: InMemory>(backend: &B, eta: f64, dt: f64) -> Vec<f64> {
     let state = backend.state();
-    match state.order() {
+    let mut steps = match state.order() {
         Order::Sixth => state.next_steps::<B::Sixth>(eta, dt),
         Order::Fourth => state.next_steps::<B::Fourth>(eta, dt),
-    }
+    };
+    let acceleration = |i: usize| state.accelerations[i];
+    let others = (backend.physics(), state);
+    correct_shared(&mut steps, (dt, eta), acceleration, &others);
+    steps
 }
 
 /// Computes accelerations and jerks of the current positions and velocities; snaps too, if they are the

@@ -3,6 +3,7 @@
 
 pub(crate) mod at_points;
 mod block_steps;
+mod cancelled;
 pub mod cpu;
 pub mod cuda;
 pub mod device;

@@ -67,6 +67,8 @@ pub(super) struct Pairs {
     has_heavy: bool,
     /// True if the bodies are a cluster without softening, where pairs form sooner or later.
     are_stars: bool,
+    /// Reason why fewer bodies take the same steps.
+    pub(super) few: Option<&'static str>,
     /// Reason why pairs cannot be followed apart, whatever the steps and the device.
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
@@ -153,7 +155,11 @@ impl RunSpec {
         };
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let has_heavy = heaviest > heavy_above(&bodies.mass);
-        let are_many = fault.is_none() && bodies.len() >= CLUSTER;
+        let kind = self.kind(bodies, physics);
+        let few = self
+            .why_near(kind, &self.advice())
+            .filter(|_| fault.is_none() && !self.has_scheme && on_cpu());
+        let are_many = fault.is_none() && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
         let has_reason = count > 0 || has_heavy || self.groups == Some(true);
         let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
@@ -166,10 +172,11 @@ impl RunSpec {
             hard,
             has_heavy,
             are_stars,
+            few,
             fault,
             suit,
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
-            kind: self.kind(bodies, physics),
+            kind,
             close: self.close(bodies, physics),
         }
     }
@@ -227,9 +234,39 @@ impl RunSpec {
         }
     }
 
+    /// Reason why steps follow bodies of this kind closely, if they do.
+    pub(super) fn why_near(&self, kind: Kind, advice: &Advice) -> Option<&'static str> {
+        match kind {
+            _ if !self.fields.is_empty() => None,
+            Kind::Few if *advice == Advice::MANY => Some("few bodies, which come near each other"),
+            Kind::Plunging
+                if self.made_by.is_none()
+                    || [Advice::MANY, Advice::INDIVIDUALS].contains(advice) =>
+            {
+                Some("bodies pass each other, or fall onto one")
+            }
+            _ => None,
+        }
+    }
+
     /// Returns whether no setting asks for steps of another kind than those that follow pairs apart.
     fn leaves_steps_open(&self) -> bool {
         self.stepping.is_none() && self.dt.is_none() && self.leaves_integrator_open()
+    }
+
+    /// Returns whether the user asked for block time steps that follow pairs if nothing is softened, and for nothing that
+    /// keeps them from it.
+    pub(super) fn may_follow_pairs(&self, law: ForceLaw, bodies: &Bodies) -> bool {
+        let unsoftened = Physics {
+            law,
+            g: self.gravity(law),
+            softening: 0.0,
+        };
+        self.stepping == Some(TimeSteps::Blocks)
+            && self.kernel.is_none()
+            && self.groups != Some(false)
+            && self.is_precise()
+            && self.bodies_fault(bodies, &unsoftened).is_none()
     }
 
     /// Returns whether no setting asks for another integrator, or for a device or a time that it does not suit.
@@ -263,7 +300,10 @@ impl RunSpec {
             (true, 0, true) => {
                 Some("some bodies have ten mean masses, and find each other".to_owned())
             }
-            (true, 0, false) => Some("bodies without softening form pairs".to_owned()),
+            (true, 0, false) => {
+                let why = pairs.few.unwrap_or("bodies without softening form pairs");
+                Some(why.to_owned())
+            }
             (true, hard, _) => Some(format!(
                 "{} to be followed apart",
                 counted(hard, "hard pair")
@@ -300,7 +340,7 @@ impl RunSpec {
         }
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
-        let pays = bodies.len() >= CLUSTER
+        let pays = (bodies.len() >= CLUSTER || pairs.few.is_some())
             && (selection.place == Place::Cpu
                 || pairs.count > 0
                 || pairs.has_heavy

@@ -341,6 +341,7 @@ impl RunSpec {
         let g = self.gravity(law);
         let softening = self.softening.unwrap_or_else(|| {
             let known = Known {
+                follow_pairs: self.may_follow_pairs(law, bodies),
                 law,
                 systems: self.systems as usize,
                 units: self.units,
@@ -405,7 +406,7 @@ impl RunSpec {
             let is_hard = match pairs.close {
                 Some(Close::Fields) => true,
                 Some(Close::Orbits | Close::Softening) => bodies < CLUSTER,
-                None => false,
+                None => pairs.few.is_some(),
             };
             let given = match is_hard {
                 true => BlockSettings {
@@ -437,19 +438,7 @@ impl RunSpec {
             self.integrator = settings.integrator;
             (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
         } else if self.integrator.is_none() {
-            let why_near = match pairs.kind {
-                _ if !self.fields.is_empty() => None,
-                Kind::Few if *advice == Advice::MANY => {
-                    Some("few bodies, which come near each other")
-                }
-                Kind::Plunging
-                    if self.made_by.is_none()
-                        || [Advice::MANY, Advice::INDIVIDUALS].contains(advice) =>
-                {
-                    Some("bodies pass each other, or fall onto one")
-                }
-                _ => None,
-            };
+            let why_near = self.why_near(pairs.kind, advice);
             let (integrator, why) = match why_near {
                 Some(why) => (Integrator::Hermite4, why),
                 None => (advice.integrator, self.why_planets(advice)),

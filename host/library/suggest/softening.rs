@@ -53,6 +53,7 @@ pub fn softening(bodies: &Bodies) -> f64 {
 /// * bodies in units of au, as planets are: 0;
 /// * bodies that have radii and may collide: 0;
 /// * nine bodies of ten have masses of stars, from 0.01 to 300 solar masses, in units that are known: 0;
+/// * block time steps were asked for, which follow pairs and encounters: 0;
 /// * where there are two bound pairs, and one for a hundred bodies, or more with semi-major axes below an
 ///   eighth of the softening below and of the distance to the next body: binaries, 0;
 /// * else bodies stand for many, and ε is half the mean distance of bodies with mass within the
@@ -128,6 +129,9 @@ fn of_one_system(bodies: &Bodies, known: &Known<'_>) -> Chosen {
         && are_stars(&massive.mass, units)
     {
         return Chosen::new(0.0, "masses are those of single stars");
+    }
+    if known.follow_pairs {
+        return Chosen::new(0.0, "block time steps follow pairs and encounters");
     }
     let centre = [&massive.x, &massive.y, &massive.z].map(|x| median(x.clone()));
     let radii = massive

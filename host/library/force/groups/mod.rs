@@ -37,6 +37,7 @@ use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::fields::BODIES_OF_A_TASK;
 use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, next_level};
+use crate::force::cancelled::Pulled;
 use crate::force::hermite_order::Order;
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, order, time_in};
@@ -323,7 +324,13 @@ impl<'a> Course<'a> {
         self.counts.steps += 1;
         self.counts.shortest = self.counts.shortest.min(dt);
         self.changed.push(i);
-        let allowed = guarded(ended.allowed, force.approach / finer.sqrt()).min(2.0 * dt);
+        let pulled = Pulled {
+            body: i,
+            acceleration: force.derivatives[0],
+            eta: finer * self.eta,
+        };
+        let allowed = pulled.next_step(ended.allowed, [dt, self.counts.shortest], &self.view());
+        let allowed = guarded(allowed, force.approach / finer.sqrt()).min(2.0 * dt);
         let allowed = allowed.min(self.corrections[i].longest);
         let corrections = self.next_regular(i, (finer, allowed))?;
         let state = self.backend.state_mut();
@@ -391,7 +398,14 @@ impl<'a> Course<'a> {
             0.0 => f64::INFINITY,
             jerk => FIRST * length(a) / jerk,
         };
+        let pulled = Pulled {
+            body: i,
+            acceleration: a,
+            eta: self.eta,
+        };
+        let first = pulled.first_step(first, self.span, &self.view());
         let longest = self.corrections[i].longest;
+        let state = self.backend.state_mut();
         state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
         self.begun[i] = self.now;
         let level = level(state.own_steps[i], self.span, i)?;

@@ -5,10 +5,12 @@ use gpu_kernels::schedule::block_steps::{Ended, Moving};
 use super::Course;
 use super::ends::Ends;
 use super::perturbed::Perturbed;
+use crate::force::cancelled::Others;
 use crate::force::hermite_order::Order;
 use crate::force::host_state::HostState;
 use crate::force::in_memory::{Forces, time_in};
 use crate::groups::{Groups, Vector};
+use crate::physics::Physics;
 use crate::vectors::{difference, dot};
 
 /// The part of η that a heavy single body takes, at fourth order and at sixth. Two heavy bodies that are bound, but not a
@@ -88,6 +90,7 @@ impl Course<'_> {
     pub(super) fn view(&self) -> View<'_> {
         View {
             groups: &self.groups,
+            physics: self.backend.physics(),
             gm: &self.gm,
             roots: &self.roots,
             heavy: self.heavy,
@@ -136,6 +139,7 @@ pub(super) struct Pull {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
+    physics: &'a Physics,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     heavy: f64,
@@ -229,5 +233,24 @@ impl View<'_> {
         }
         let ([x0, v0], [x, v]) = (self.phase(from), self.phase(to));
         [difference(x, x0), difference(v, v0)]
+    }
+}
+
+/// Bodies and groups as they are now.
+impl Others for View<'_> {
+    fn physics(&self) -> &Physics {
+        self.physics
+    }
+
+    fn len(&self) -> usize {
+        self.gm.len()
+    }
+
+    fn mass(&self, body: usize) -> f64 {
+        self.state.bodies.mass[body]
+    }
+
+    fn phase(&self, body: usize) -> [Vector; 2] {
+        View::phase(self, body)
     }
 }

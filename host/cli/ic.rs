@@ -69,12 +69,8 @@ pub(super) fn ic(options: &Options, out: &mut impl Write) -> anyhow::Result<()> 
         say::counted(n, "body", "bodies"),
         format.summary()
     )?;
-    if let Some(units) = units {
-        let lost = match format.records_units() {
-            true => "",
-            false => ", which this format does not record",
-        };
-        writeln!(out, "in units of {units}{lost}")?;
+    if let Some(units) = units.filter(|_| format.records_units()) {
+        writeln!(out, "in units of {units}")?; // others are remarked on where the file is written
     }
     Ok(())
 }

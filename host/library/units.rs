@@ -120,9 +120,14 @@ impl Units {
             .all(|factor| (factor - 1.0).abs() <= 1e-6)
     }
 
-    /// The system as a list that reads back as these very numbers: `1.0m,1.0kg,1.0s`.
+    /// The system as a list that reads back as these very numbers: [names](Self::names) where they do, such as
+    /// `pc, Msun, km/s`, and sizes such as `1.1m,1.0kg,1.0s` otherwise.
     pub fn list(&self) -> String {
-        format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time)
+        let names = self.names();
+        match names.parse() == Ok(*self) {
+            true => names,
+            false => format!("{:?}m,{:?}kg,{:?}s", self.length, self.mass, self.time),
+        }
     }
 
     /// Factors that turn numbers in these units to numbers in `other`.

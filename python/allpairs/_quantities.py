@@ -166,6 +166,18 @@ _RECORDED: dict[str, tuple[tuple[int, int, int], str]] = {
 }
 
 
+#: Units of time that suit units of length, if the system has none with a name.
+_TIMES_OF_LENGTHS = {"m": "s", "cm": "s", "km": "s", "au": "yr", "pc": "Myr", "kpc": "Myr", "Mpc": "Gyr"}
+
+
+def _own_units(units: Units) -> tuple[str, str]:
+    """Names of the units of length and time that a system is told in: pc and Myr if it has none with a name."""
+    names = units.names.split(", ")
+    length = next((name for name in names if name in _TIMES_OF_LENGTHS), "pc")
+    time = next((name for name in names if name in ("s", "day", "yr", "Myr", "Gyr")), _TIMES_OF_LENGTHS[length])
+    return length, time
+
+
 def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> Any:
     """A number of a simulation, or a column of its log, as an astropy quantity."""
     from astropy import units as u
@@ -176,6 +188,8 @@ def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> An
         raise ArgumentError("these bodies have no units: make them with `units`")
     (length, mass, time), unit = _RECORDED[name]
     size = units.length**length * units.mass**mass * units.time**time
+    if unit in ("pc", "Myr"):
+        unit = _own_units(units)[unit == "Myr"]
     return (values(name) * size * u.Unit(f"m{length} kg{mass} s{time}")).to(u.Unit(unit))
 
 

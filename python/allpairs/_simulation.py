@@ -1051,7 +1051,8 @@ class Simulation(Named):
         """`t`, `dt` or `softening`, or a column of `log` such as `time` or `r50`, as an astropy quantity.
 
         `origin` and `origin_velocity` belong to an `orbit`, and `events.time`, `events.mass`, `events.pos` and
-        `events.speed` columns of `events`. Times are in Myr, lengths in pc, speeds in km/s, energies in Msun km²/s².
+        `events.speed` columns of `events`. Times and lengths are in the units of the bodies if these have names, and in
+        years next to au. Else they are in Myr and pc. Speeds are in km/s, energies in Msun km²/s².
         Bodies without units are refused.
         """
 

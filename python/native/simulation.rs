@@ -543,6 +543,7 @@ impl Simulation {
                 let of_fields = (has_own_fields, lacks_potential);
                 Running::begin(simulation, (origin, particles), &noted, of_fields)
             };
+            let is_new = saved.is_none();
             let (mut running, run) = match saved {
                 None => {
                     let run = spec.resolve(&bodies, &around)?;
@@ -569,7 +570,9 @@ impl Simulation {
             let remark = run.remark.map(|why| {
                 format!("{why}; `allpairs tune` finds new ones, `tuned=False` does not look")
             });
-            let remarks: Vec<String> = remark.into_iter().chain(run.warnings).collect();
+            // A run that goes on was warned of when it began.
+            let warnings = run.warnings.into_iter().filter(|_| is_new);
+            let remarks: Vec<String> = remark.into_iter().chain(warnings).collect();
             let choices = run.choices.into_iter().map(|choice| {
                 let Choice {
                     setting,

@@ -57,6 +57,9 @@ def test_numbers_of_a_run_have_units() -> None:
     assert sim.quantity("softening").to_value(u.au) == pytest.approx(0.5 * 648_000 / np.pi)
     assert sim.quantity("r50").unit == u.pc and sim.quantity("r50").value == pytest.approx(sim.log["r50"])
     assert sim.quantity("energy").to_value("Msun km2 / s2") == pytest.approx(sim.log["energy"])
+    earth = ap.Simulation(ap.sun_earth(), device="cpu").integrate("0.01 yr", every="0.01 yr")
+    assert earth.quantity("r90").unit == u.au and earth.quantity("t").unit == u.yr
+    assert earth.quantity("t").value == pytest.approx(0.01) and earth.bodies.quantity("time").unit == u.yr
     assert sim.quantity("lz").to_value("Msun pc km / s") == pytest.approx(sim.log["lz"])
     assert sim.quantity("px").to_value("Msun km / s") == pytest.approx(sim.log["px"], abs=1e-12)
     assert sim.quantity("energy_drift").unit == u.dimensionless_unscaled

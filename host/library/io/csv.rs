@@ -295,13 +295,7 @@ pub(super) fn write(
     writeln!(file, "# time = {:?}", snapshot.time)?;
     writeln!(file, "# bodies = {}", snapshot.bodies.len())?;
     if let Some(units) = units {
-        // Names where they are exact.
-        let names = units.names();
-        let list = match names.parse() == Ok(units) {
-            true => names,
-            false => units.list(),
-        };
-        writeln!(file, "# units = {list}")?;
+        writeln!(file, "# units = {}", units.list())?;
     }
     writeln!(file, "x,y,z,vx,vy,vz,mass,id,kind")?;
     for Body {

@@ -426,18 +426,43 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
         let problem = "there is no such array; a snapshot needs position, velocity and mass";
         ReadFault::from(Malformed::new(format!("{what}.npy"), problem))
     };
-    let (position, velocity) = (archive.one_of(&POSITION), archive.one_of(&VELOCITY));
-    let mass = archive.one_of(&MASS).ok_or_else(|| missing("mass"))?;
-    let n = archive.array(mass, |array, _| match array.shape[..] {
-        [n] | [n, 1] => {
-            usize::try_from(n).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })
-        }
+    // A letter is a vector where there are no components: `r` next to them is a distance.
+    let whole = |names: &[&'static str], letters: &[&'static str], parts: &[&str]| {
+        let by_letter = !parts.iter().all(|part| archive.has(part));
+        let letter = by_letter.then(|| archive.one_of(letters));
+        archive.one_of(names).or_else(|| letter.flatten())
+    };
+    let position = whole(&POSITION, &["r", "R", "X"], &COORDINATES[..3]);
+    let velocity = whole(&VELOCITY, &["V"], &COORDINATES[3..]);
+    let mass = archive.one_of(&MASS).or_else(|| archive.one_of(&["M"]));
+    let mass = mass.ok_or_else(|| missing("mass"))?;
+    let length = |rows: u64| {
+        usize::try_from(rows).map_err(|_| ReadFault::OutOfMemory { bodies: usize::MAX })
+    };
+    let of_masses = archive.array(mass, |array, _| match array.shape[..] {
+        [] => Ok(None),
+        [n] | [n, 1] => length(n).map(Some),
         _ => Err(Malformed::new(
             format!("{mass}.npy"),
             format!("its shape is {:?}, not the shape of a list", array.shape),
         )
         .into()),
     })?;
+    let n = match of_masses {
+        Some(n) => n,
+        None => {
+            // One mass for all.
+            let (name, columns) = position.map_or((COORDINATES[0], 1), |whole| (whole, 3));
+            if !archive.has(name) {
+                return Err(missing("position"));
+            }
+            archive.array(name, |array, _| {
+                let rows = array.rows(columns);
+                let (rows, _) = rows.ok_or_else(|| wrong_shape(name, &array.shape, 1, columns))?;
+                length(rows)
+            })?
+        }
+    };
     let mut bodies = room_for(n)?;
     let mut used = vec![mass];
 
@@ -470,7 +495,17 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
             None => return Err(missing(name)),
         }
     }
-    archive.reals(mass, n, &mut [&mut bodies.mass])?;
+    match of_masses {
+        Some(_) => archive.reals(mass, n, &mut [&mut bodies.mass])?,
+        None => {
+            let mut one = vec![];
+            archive.array(mass, |array, file| {
+                read_reals(&mut &mut *file, array.numbers, 1, &mut [&mut one], false)?;
+                ended(file, mass)
+            })?;
+            bodies.mass.resize(n, one[0]);
+        }
+    }
     match archive.one_of(&ID) {
         Some(name) => {
             used.push(name);

@@ -18,13 +18,10 @@ impl Units {
             let named: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
             return named.join(", ");
         }
-        let or_size = |name: Option<String>, size: f64, unit: &str| {
-            name.unwrap_or_else(|| format!("{size:.6e} {unit}"))
-        };
         [
-            or_size(length, self.length, "m"),
-            or_size(mass, self.mass, "kg"),
-            or_size(time, self.time, "s"),
+            length.unwrap_or_else(|| in_units_of(Dimension::Length, self.length)),
+            mass.unwrap_or_else(|| in_units_of(Dimension::Mass, self.mass)),
+            time.unwrap_or_else(|| in_units_of(Dimension::Time, self.time)),
         ]
         .join(", ")
     }
@@ -54,6 +51,22 @@ fn name(dimension: Dimension, size: f64) -> Option<String> {
         let is_power = (1.0..=15.0).contains(&power) && is(size / unit / 10_f64.powi(power as i32));
         is_power.then(|| format!("1e{power} {name}"))
     })
+}
+
+/// A unit of this size in the largest unit that has a name and is at most ten times as large, to seven digits.
+fn in_units_of(dimension: Dimension, size: f64) -> String {
+    let units = || UNITS.iter().filter(|(_, of, _)| *of == dimension);
+    let below = units().filter(|(.., unit)| size >= 0.1 * unit);
+    let largest = below.max_by(|one, other| one.2.total_cmp(&other.2));
+    let Some((name, _, unit)) = largest.or_else(|| units().next()) else {
+        return String::new();
+    };
+    let digits = format!("{:.6e}", size / unit);
+    let number: f64 = digits.parse().unwrap_or(size / unit);
+    match number {
+        1e-3..1e5 => format!("{number} {name}"),
+        _ => format!("{number:e} {name}"),
+    }
 }
 
 #[cfg(test)]
@@ -92,7 +105,18 @@ mod tests {
             // Also as files record them.
             assert_eq!(units.list().parse::<Units>().unwrap().names(), names);
         }
-        let odd: Units = "1.7kpc,3Msun,km/s".parse().unwrap();
-        assert_eq!(odd.names(), "5.245652e19 m, 5.965230e30 kg, km/s");
+        for (text, names) in [
+            ("1.7kpc,3Msun,km/s", "1.7 kpc, 3 Msun, km/s"),
+            ("2.5pc,Msun,km/s", "2.5 pc, Msun, km/s"),
+            // Gadget's usual mass.
+            ("kpc,1.989e43g,km/s", "kpc, 1.000297e10 Msun, km/s"),
+            ("1e-7m,1e-9kg,0.25s", "1e-7 m, 1e-9 kg, 0.25 s"),
+            ("0.5pc,Msun,1.5Myr", "0.5 pc, Msun, 1.5 Myr"),
+        ] {
+            let units: Units = text.parse().unwrap();
+            assert_eq!(units.names(), names);
+            let again: Units = units.list().parse().expect("units");
+            assert_eq!(again, units, "as files record them");
+        }
     }
 }

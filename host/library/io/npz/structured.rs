@@ -100,8 +100,8 @@ impl Rows {
             used.push(&field.name);
             Some((field.offset, field.numbers?))
         };
-        let mut triple = |whole: &[&str], parts: &[&'static str]| {
-            if let Some((offset, numbers)) = find(whole, 3) {
+        let mut triple = |whole: &[&str], letters: &[&str], parts: &[&'static str]| {
+            if let Some((offset, numbers)) = find(whole, 3).or_else(|| find(letters, 3)) {
                 return Ok([0, 1, 2].map(|k| (offset + k * numbers.bytes, numbers)));
             }
             let mut columns = [None; 3];
@@ -116,8 +116,8 @@ impl Rows {
             };
             Ok([x, y, z])
         };
-        let position = triple(&POSITION, &COORDINATES[..3])?;
-        let velocity = triple(&VELOCITY, &COORDINATES[3..])?;
+        let position = triple(&POSITION, &["r", "x"], &COORDINATES[..3])?;
+        let velocity = triple(&VELOCITY, &[], &COORDINATES[3..])?;
         let mass = find(&MASS, 1)
             .ok_or_else(|| malformed(format!("it has no field of numbers {}", MASS[0])))?;
         let (id, kind) = (find(&ID, 1), find(&KIND, 1));

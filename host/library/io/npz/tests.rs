@@ -78,6 +78,36 @@ fn other_names_and_types_are_read() {
     assert_eq!(snapshot.time, 0.0);
 }
 
+/// Letters, as papers have them, and one mass for all.
+#[test]
+fn letters_and_one_mass_are_read() {
+    let places = floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let speeds = floats(&[7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
+    for (r, v, m) in [("r", "v", "m"), ("X", "V", "M"), ("R", "V", "mass")] {
+        let arrays = [
+            (r, ">f4", "2, 3", places.clone()),
+            (v, ">f4", "2, 3", speeds.clone()),
+            (m, "|u1", "", vec![7]),
+        ];
+        let bodies = parse(&archive(&arrays)).expect("a snapshot").bodies;
+        assert_eq!(bodies.body(1).position, [4.0, 5.0, 6.0]);
+        assert_eq!(bodies.body(1).velocity, [10.0, 11.0, 12.0]);
+        assert_eq!(bodies.mass, [7.0, 7.0]);
+    }
+    // Next to components a letter is something else.
+    let mut arrays = vec![
+        ("r", ">f4", "2,", floats(&[100.0, 200.0])),
+        ("v", ">f4", "2, 3", speeds),
+        ("m", "|u1", "", vec![7]),
+    ];
+    for (i, name) in COORDINATES[..3].iter().enumerate() {
+        arrays.push((name, ">f4", "2,", floats(&[i as f32, 10.0 + i as f32])));
+    }
+    let contents = parse(&archive(&arrays)).expect("a snapshot");
+    assert_eq!(contents.bodies.body(1).position, [10.0, 11.0, 12.0]);
+    assert_eq!(contents.bodies.mass, [7.0, 7.0]);
+}
+
 #[test]
 fn damage_and_leftovers_are_found() {
     let zeros = |name, shape, bytes| (name, "|u1", shape, vec![0; bytes]);
@@ -381,6 +411,9 @@ fn arrays_with_fields_are_read() {
         ([1.0, 2.0, 3.0], 9.0, 513)
     );
     assert_eq!(contents.notes, ["fields that are not used here: name"]);
+    let letters = nested.replace("'pos'", "'r'").replace("'mass'", "'m'");
+    let lettered = parse(&structured(&letters, 1, &bytes)).expect("a snapshot");
+    assert_eq!(lettered.bodies.body(0), body);
 
     let message = |fields: &str, rows| {
         parse(&structured(fields, rows, &bytes))

@@ -10,7 +10,7 @@
 //! * [`far`]: which leaves are near to a group of 64 targets, as bits of words; the forces of all others;
 //! * [`lists`]: the forces of near leaves pair by pair, the new lists, and the irregular forces of these.
 //!
-//! A leaf is near to a group where it comes nearer to one of its targets than [`WIDE`] radii of the target's
+//! A leaf is near to a group where it comes nearer to one of its targets than 1.5 radii of the target's
 //! own sphere. (With a box around all spheres of the group 7 % of the pairs of 1 048 576 bodies are near
 //! instead of 0.5 %.)
 //!

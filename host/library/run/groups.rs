@@ -255,33 +255,42 @@ impl RunSpec {
     }
 
     /// Returns whether the user asked for block time steps that follow pairs if nothing is softened, and for nothing that
-    /// keeps them from it.
+    /// keeps them from it. As many bodies as a neighbour scheme is chosen for stand for more, and on devices neighbour
+    /// schemes are several times as fast without pairs.
     pub(super) fn may_follow_pairs(&self, law: ForceLaw, bodies: &Bodies) -> bool {
         let unsoftened = Physics {
             law,
             g: self.gravity(law),
             softening: 0.0,
         };
+        let on_a_device = self.device != DeviceChoice::Cpu;
         self.stepping == Some(TimeSteps::Blocks)
             && self.kernel.is_none()
             && self.groups != Some(false)
             && self.is_precise()
+            && self.has_one_device()
+            && (self.groups.is_some() || bodies.len() < suggest::MANY)
+            && (self.groups.is_some() || self.neighbours.is_none() || !on_a_device)
             && self.bodies_fault(bodies, &unsoftened).is_none()
     }
 
     /// Returns whether no setting asks for another integrator, or for a device or a time that it does not suit.
     fn leaves_integrator_open(&self) -> bool {
-        let one_device = !matches!(
-            self.device,
-            DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
-        );
         (self.integrator, self.eta) == (None, None)
             && self.kernel.is_none()
             && self.groups != Some(false)
             && self.is_precise()
             && !matches!(self.end, End::Steps(_))
             && !matches!(self.end, End::Time(end) if end < self.start)
-            && one_device
+            && self.has_one_device()
+    }
+
+    /// Returns whether no setting asks for several devices.
+    fn has_one_device(&self) -> bool {
+        !matches!(
+            self.device,
+            DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
+        )
     }
 
     /// Returns whether no setting asks for forces in fewer digits than double precision.

@@ -7,7 +7,7 @@ use crate::integrator::Integrator;
 use crate::variants::preferred::{ForceAccuracy, block_digits};
 
 /// Bodies from which on a [neighbour scheme](Neighbours) is chosen.
-const MANY: usize = 65_536;
+pub const MANY: usize = 65_536;
 
 /// Largest number of bodies for which a neighbour scheme is chosen. More have not been timed, and their
 /// lists take more memory than most GPUs have.

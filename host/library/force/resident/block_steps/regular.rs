@@ -198,7 +198,7 @@ mod tests {
         bodies
     }
 
-    /// What a span begins with: lengths of lists, regular accelerations and jerks.
+    /// Lengths of lists, regular accelerations and jerks at the beginning of a span.
     fn begun(resident: &mut Resident<Emulator>) -> (Vec<u32>, [Vec<[f64; 3]>; 2]) {
         let n = resident.params.n as usize;
         resident.set_clock(SPAN, ETA).expect("emulated");

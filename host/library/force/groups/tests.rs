@@ -625,8 +625,10 @@ fn a_run_with_hard_pairs_follows_them_by_itself() {
     assert_eq!(chosen(Setting::Integrator), Some("hermite4"));
     assert_eq!(chosen(Setting::Eta), Some("0.01"));
     assert_eq!(run.spec.groups, Some(true));
+    let few = Simulation::builder(plummer(15, 2).expect("in range")).softening(0.0);
+    let few = few.resolve().expect("sound");
+    assert_eq!(few.spec.time_steps(), TimeSteps::Blocks);
     for builder in [
-        Simulation::builder(plummer(15, 2).expect("in range")).softening(0.0),
         Simulation::builder(cluster()).softening(0.1),
         Simulation::builder(cluster()).softening(0.0).dt(1e-3),
         Simulation::builder(cluster()).softening(0.0).groups(false),

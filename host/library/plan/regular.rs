@@ -4,8 +4,8 @@
 use gpu_kernels::abi::{BlockStep, Params, Tiling};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::neighbours::regular::{
-    FAR_SHARED_BYTES, FAR_VECTORS, LEAF, LEAF_VECTORS, RegularStage, THREADS, WARPS, groups_of,
-    leaves_of, words_of,
+    FAR_SHARED_BYTES, FAR_VECTORS, GROUP, LEAF, LEAF_VECTORS, RegularStage, THREADS, WARPS,
+    groups_of, leaves_of, words_of,
 };
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, control_bytes};
 use gpu_kernels::schedule::spatial_sort::SortStage;
@@ -118,7 +118,7 @@ impl RegularPlan {
             ),
             (
                 OwnBuffer::Far,
-                vectors(most_sums.unwrap_or(0) * 64 * FAR_VECTORS as usize),
+                vectors(most_sums.unwrap_or(0) * (GROUP * FAR_VECTORS) as usize),
             ),
         ];
         debug_assert!((0..).zip(places).all(|(i, (place, _))| i == place as usize));

@@ -257,18 +257,25 @@ impl RunSpec {
     /// Returns whether the user asked for block time steps that follow pairs if nothing is softened, and for nothing that
     /// keeps them from it. As many bodies as a neighbour scheme is chosen for stand for more, and on devices neighbour
     /// schemes are several times as fast without pairs.
-    pub(super) fn may_follow_pairs(&self, law: ForceLaw, bodies: &Bodies) -> bool {
+    pub(super) fn may_follow_pairs(
+        &self,
+        (law, has_ranks): (ForceLaw, bool),
+        bodies: &Bodies,
+    ) -> bool {
         let unsoftened = Physics {
             law,
             g: self.gravity(law),
             softening: 0.0,
         };
         let on_a_device = self.device != DeviceChoice::Cpu;
+        // Ranks choose what one process does that computes on the same devices.
+        let names_a_device = on_a_device && self.device != DeviceChoice::Auto;
         self.stepping == Some(TimeSteps::Blocks)
             && self.kernel.is_none()
             && self.groups != Some(false)
             && self.is_precise()
             && self.has_one_device()
+            && !(has_ranks && names_a_device)
             && (self.groups.is_some() || bodies.len() < suggest::MANY)
             && (self.groups.is_some() || self.neighbours.is_none() || !on_a_device)
             && self.bodies_fault(bodies, &unsoftened).is_none()

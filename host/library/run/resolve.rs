@@ -124,7 +124,8 @@ impl RunSpec {
         {
             return Err(BuildError::NoConstantOfUnitLaw(g));
         }
-        let physics = spec.choose_physics(law, bodies, choices);
+        let has_ranks = around.team.is_some();
+        let physics = spec.choose_physics((law, has_ranks), bodies, choices);
         Ok((spec, physics))
     }
 
@@ -334,14 +335,14 @@ impl RunSpec {
     /// Chooses G and the softening.
     fn choose_physics(
         &mut self,
-        law: ForceLaw,
+        (law, has_ranks): (ForceLaw, bool),
         bodies: &Bodies,
         choices: &mut Vec<Choice>,
     ) -> Physics {
         let g = self.gravity(law);
         let softening = self.softening.unwrap_or_else(|| {
             let known = Known {
-                follow_pairs: self.may_follow_pairs(law, bodies),
+                follow_pairs: self.may_follow_pairs((law, has_ranks), bodies),
                 law,
                 systems: self.systems as usize,
                 units: self.units,

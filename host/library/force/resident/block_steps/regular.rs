@@ -234,7 +234,7 @@ mod tests {
         [largest, mean(all.iter().sum())].map(|x| (x / size).sqrt())
     }
 
-    /// The same lists, accelerations but for the rounding of f32, and jerks but for leaves that are one
+    /// Lists of the same length, accelerations but for the rounding of f32, and jerks but for leaves that are one
     /// body.
     #[test]
     fn forces_are_those_of_a_sweep() {

@@ -15,9 +15,9 @@
 //! instead of 0.5 %.)
 //!
 //! # Errors
-//! Accelerations have the rounding of f32. Jerks of far leaves have an error of 5 · 10⁻³ of the regular jerk in the mean,
-//! which changes energies as little as rounding does: it counts by H²/12, a regular step H being a few
-//! hundredths of the time in which the regular force changes.
+//! Accelerations have the rounding of f32. In a prototype, jerks of far leaves had an error of 5 · 10⁻³ of the regular jerk
+//! in large systems. That changes energies little: it counts by H²/12, and a regular step H is a few hundredths
+//! of the time in which the regular force changes.
 
 mod far;
 mod leaves;

@@ -5,6 +5,7 @@ use crate::abi::Params;
 use crate::schedule::block_steps::Bodies;
 use crate::schedule::block_steps::neighbours::regular::{self, RegularStage};
 use crate::schedule::block_steps::neighbours::{self, Corrected, ForceBuffers};
+use cuda_std::thread::limit_registers;
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{emulated, kernel};
 
@@ -150,8 +151,33 @@ pub const NEIGHBOURS: &[Entry] = &[
             target_velocities: *const Vec4<f32>,
             target_order: *const u32,
             near: *mut u32,
+            on_tensor: *mut u32,
             sums: *mut Vec4<f32>,
         ) => regular::far),
+    entry!(
+        "neighbour_tensor"; since 80,
+        Bodies,
+        Work::NeighbourRegular(RegularStage::Tensor),
+        (
+            sources: *const Vec4<f32>,
+            leaves: *const Vec4<f32>,
+            target_positions: *const Vec4<f32>,
+            target_order: *const u32,
+            on_tensor: *const u32,
+            sums: *mut Vec4<f32>,
+        ), params => {
+            limit_registers::<96>();
+            regular::tensor(
+                sources,
+                leaves,
+                target_positions,
+                target_order,
+                on_tensor,
+                sums,
+                params,
+            )
+        }
+    ),
     regular!("neighbour_lists", Lists, (
             sources: *const Vec4<f32>,
             moving: *const Vec4<f32>,

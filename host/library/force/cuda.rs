@@ -294,6 +294,10 @@ impl Device for Cuda {
         self.gpu.info().sm_count
     }
 
+    fn has(&self, entry: &'static Entry) -> bool {
+        self.kernels.sm >= entry.since
+    }
+
     fn prepare(&self, entry: &'static Entry) -> Result<(), ForceError> {
         self.with(entry.symbol, |_| Ok(()))
     }

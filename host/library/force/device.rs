@@ -224,6 +224,11 @@ pub trait Device: Send + Sync {
     /// Blocks that it runs at a time, if they are as large as they can be.
     fn multiprocessors(&self) -> u32;
 
+    /// Returns whether the machine runs a kernel, which may need a newer GPU.
+    fn has(&self, _entry: &'static Entry) -> bool {
+        true
+    }
+
     /// Makes a kernel ready, so that its first launch takes no longer than others.
     ///
     /// # Errors

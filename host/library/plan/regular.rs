@@ -1,11 +1,11 @@
 //! The plan of regular forces that the host launches: [kernels](gpu_kernels::schedule::block_steps::neighbours::regular)
 //! in place of a sweep over all pairs.
 
-use gpu_kernels::abi::{BlockStep, Params, Tiling};
+use gpu_kernels::abi::{BlockStep, Params, Separation, Tiling};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::neighbours::regular::{
-    FAR_SHARED_BYTES, FAR_VECTORS, GROUP, LEAF, LEAF_VECTORS, RegularStage, THREADS, WARPS,
-    groups_of, leaves_of, words_of,
+    FAR_SHARED_BYTES, FAR_VECTORS, GROUP, LEAF, LEAF_VECTORS, RegularStage, TENSOR_SHARED_BYTES,
+    THREADS, WARPS, groups_of, leaves_of, words_of,
 };
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, control_bytes};
 use gpu_kernels::schedule::spatial_sort::SortStage;
@@ -64,6 +64,8 @@ pub enum OwnBuffer {
     Leaves,
     /// Bits of near leaves.
     Near,
+    /// Bits of the leaves whose accelerations tensor cores compute.
+    OnTensor,
     /// Sums over far leaves.
     Far,
 }
@@ -77,7 +79,9 @@ pub struct RegularPlan {
     /// Room of a list of neighbours.
     pub room: u32,
     /// Bytes of each [`OwnBuffer`].
-    pub bytes: [usize; 9],
+    pub bytes: [usize; 10],
+    /// True if tensor cores compute accelerations of far leaves.
+    on_tensor: bool,
     limits: Limits,
 }
 
@@ -101,6 +105,7 @@ impl RegularPlan {
         let room = (mean + 6.0 * mean.sqrt()).ceil() as u32;
         let vectors = |count: usize| count * 4 * size_of::<f32>();
         let (bodies, leaves) = (n as usize, leaves_of(n) as usize);
+        let bits = groups_of(n) as usize * words_of(n) as usize * size_of::<u32>();
         let most_sums = (1..=groups_of(n))
             .map(|groups| groups as usize * Self::parts_of(n, groups) as usize)
             .max();
@@ -112,10 +117,8 @@ impl RegularPlan {
             (OwnBuffer::Sources, vectors(leaves * LEAF as usize)),
             (OwnBuffer::Moving, vectors(leaves * LEAF as usize)),
             (OwnBuffer::Leaves, vectors(leaves * LEAF_VECTORS as usize)),
-            (
-                OwnBuffer::Near,
-                groups_of(n) as usize * words_of(n) as usize * size_of::<u32>(),
-            ),
+            (OwnBuffer::Near, bits),
+            (OwnBuffer::OnTensor, bits),
             (
                 OwnBuffer::Far,
                 vectors(most_sums.unwrap_or(0) * (GROUP * FAR_VECTORS) as usize),
@@ -128,15 +131,27 @@ impl RegularPlan {
             threads,
             room: room.min(n),
             bytes: places.map(|(_, bytes)| bytes),
+            on_tensor: true,
             limits: *limits,
         }
+    }
+
+    /// The kernel of tensor cores, which older GPUs do not have.
+    pub fn tensor() -> &'static Entry {
+        entries::of(Work::NeighbourRegular(RegularStage::Tensor))
+    }
+
+    /// With tensor cores, or all accelerations in f32.
+    #[must_use]
+    pub fn with_tensor_cores(self, on_tensor: bool) -> Self {
+        Self { on_tensor, ..self }
     }
 
     /// Parts of the leaves that let the warps of all groups fill a device.
     fn parts_of(n: u32, groups: u32) -> u32 {
         let wanted = WARPS_OF_A_DEVICE.div_ceil(groups).next_power_of_two();
         let useful = words_of(n).next_power_of_two();
-        wanted.min(MOST_PARTS).min(useful).max(WARPS)
+        wanted.min(MOST_PARTS).min(useful)
     }
 
     /// Launches that compute the forces on a number of targets in a phase and parity, or lists alone in
@@ -170,6 +185,10 @@ impl RegularPlan {
             tiling: Tiling {
                 side: self.room,
                 parts,
+            },
+            separation: Separation {
+                gap: if self.on_tensor { 0.0 } else { f64::INFINITY },
+                ..params.separation
             },
             ..params
         };
@@ -224,6 +243,15 @@ impl RegularPlan {
             targets_moving,
             targets_in_order,
             Own(Near),
+            Own(OnTensor),
+            Own(Far),
+        ];
+        let tensor = [
+            Own(Sources),
+            Own(Leaves),
+            targets_at,
+            targets_in_order,
+            Own(OnTensor),
             Own(Far),
         ];
         let lists = [
@@ -241,6 +269,7 @@ impl RegularPlan {
             RegularBuffer::Sums,
         ];
         let blocks_of_leaves = leaves_of(self.n).div_ceil(WARPS);
+        let blocks_of_groups = groups.div_ceil(WARPS) * parts;
         all.extend([
             launch(
                 RegularStage::Leaves,
@@ -250,17 +279,25 @@ impl RegularPlan {
             ),
             launch(
                 RegularStage::Far,
-                groups * (parts / WARPS),
+                blocks_of_groups,
                 (THREADS, FAR_SHARED_BYTES),
                 &far,
             ),
-            launch(
-                RegularStage::Lists,
-                targets.div_ceil(WARPS),
-                (THREADS, 0),
-                &lists,
-            ),
         ]);
+        if self.on_tensor && phase != Phase::Radii {
+            all.push(launch(
+                RegularStage::Tensor,
+                blocks_of_groups,
+                (THREADS, TENSOR_SHARED_BYTES),
+                &tensor,
+            ));
+        }
+        all.push(launch(
+            RegularStage::Lists,
+            targets.div_ceil(WARPS),
+            (THREADS, 0),
+            &lists,
+        ));
         Ok(all)
     }
 
@@ -270,7 +307,9 @@ impl RegularPlan {
         use SortStage::*;
         let of_order = [Keys, Count, Scan, Scatter, Halve].map(Work::SpatialSort);
         let regular = [Predict, Leaves, Far, Lists].map(Work::NeighbourRegular);
-        of_order.into_iter().chain(regular).map(entries::of)
+        let tensor = self.on_tensor.then(Self::tensor);
+        let all = of_order.into_iter().chain(regular).map(entries::of);
+        all.chain(tensor)
     }
 
     /// Launches that put the order of a number of positions into a buffer of `of`.

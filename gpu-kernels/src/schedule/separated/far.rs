@@ -1,14 +1,14 @@
 //! The far pairs, on tensor cores.
 
+use super::classes::{BY_ROOTS, Entry, LIST_WORDS, List, factor, inverse_cubes};
 use super::pack::{PACKED_WORDS, Packed, WEIGHT_SCALE};
-use super::polynomials::{LARGEST_ALPHA, POLYNOMIALS, Polynomial, SMALLEST_ALPHA, rounded_alpha};
 use super::{Candidate, Criterion, LEAF, Pairing, SPAN, TARGETS, THREADS, blocks, scale_for};
 use crate::abi::Params;
-use crate::interaction::{PairLaw, inverse_cube};
+use crate::interaction::PairLaw;
 use crate::schedule::fragments::{Lane, force, transposed};
 use crate::tile::for_each;
 use cuda_std::global::AtomicAdd;
-use cuda_std::matrix::{multiply_add, multiply_halves, pack_halves};
+use cuda_std::matrix::multiply_add;
 use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{self, Shuffle, WARP_SIZE};
@@ -27,13 +27,10 @@ const GROUPS: u32 = LEAF / TILE;
 /// Tiles in the body of the inner loop, with all groups of a leaf: loops of so few steps are unrolled.
 pub const UNROLL: u32 = TILES * GROUPS;
 
-/// Classes of leaves: those of the polynomials, and by roots alone.
-const CLASSES: usize = POLYNOMIALS.len() + 1;
-const BY_ROOTS: usize = POLYNOMIALS.len();
-
 /// Shared memory of a block, bytes: for each warp two packed leaves, one in each of two stages, and
 /// the list of the far leaves of a span.
-pub const SHARED_BYTES: u32 = WARPS * (2 * PACKED_WORDS + SPAN) * size_of::<Vec4<u32>>() as u32;
+pub const SHARED_BYTES: u32 =
+    WARPS * (2 * PACKED_WORDS + LIST_WORDS) * size_of::<Vec4<u32>>() as u32;
 
 /// Adds the accelerations by far pairs.
 ///
@@ -105,7 +102,7 @@ pub unsafe fn far<W: PairLaw>(
     let shared: Shared<Vec4<u32>> = dynamic_shared_mem();
     let stages = Packed::at(shared);
     let list = List {
-        entries: shared.after(2 * WARPS * PACKED_WORDS + own_warp * SPAN),
+        entries: shared.after(2 * WARPS * PACKED_WORDS + own_warp * LIST_WORDS),
     };
     let first_target = block * TARGETS + own_warp * TILES * TILE;
     let mut stage = 0;
@@ -118,7 +115,11 @@ pub unsafe fn far<W: PairLaw>(
         while span < end {
             let candidate = Candidate::of(boxes, pairing, span * SPAN + lane.index, params.n);
             let is_far = candidate.exists && criterion.is_far::<W>(&candidate.bounds);
-            let entry = Entry::of(&criterion, &candidate, scale);
+            let squares = [
+                criterion.smallest_square(&candidate.bounds),
+                criterion.largest_square(&candidate.bounds),
+            ];
+            let entry = Entry::of(candidate.leaf, squares, scale, 1.0);
             warp::sync_warp();
             let ends = list.fill(&entry, is_far);
             warp::sync_warp();
@@ -153,95 +154,6 @@ pub unsafe fn far<W: PairLaw>(
             }
             problem.add_target_forces(lane, first_target, &sums);
             span += 1;
-        }
-    }
-}
-
-/// A far leaf, and how its pairs are computed.
-#[derive(Clone, Copy)]
-struct Entry {
-    leaf: u32,
-    class: u32,
-    /// α, and 1 of leaves by roots alone.
-    alpha: f32,
-    /// α^{3/2}.
-    strength: f32,
-}
-
-impl Entry {
-    /// A leaf's, of the first class that it may belong to.
-    #[inline(always)]
-    fn of(criterion: &Criterion, candidate: &Candidate, scale: f32) -> Self {
-        let smallest = criterion.smallest_square(&candidate.bounds);
-        let largest = criterion.largest_square(&candidate.bounds);
-        let root = (0.5 * (scale * scale) * (smallest + largest)).rsqrt_approx();
-        let alpha = rounded_alpha(root * root);
-        let mut class = BY_ROOTS;
-        if (SMALLEST_ALPHA..=LARGEST_ALPHA).contains(&alpha) {
-            while class > 0 && largest <= POLYNOMIALS[class - 1].ratio * smallest {
-                class -= 1;
-            }
-        }
-        let alpha = if class == BY_ROOTS { 1.0 } else { alpha };
-        Self {
-            leaf: candidate.leaf,
-            class: class as u32,
-            alpha,
-            strength: alpha * (alpha * alpha.rsqrt_approx()),
-        }
-    }
-}
-
-/// A warp's list of far leaves, in shared memory.
-#[derive(Clone, Copy)]
-struct List {
-    entries: Shared<Vec4<u32>>,
-}
-
-impl List {
-    /// Sets the list to the entries of the lanes whose leaf is far, by rising class. Returns where
-    /// each class ends. All lanes call it.
-    ///
-    /// # Safety
-    /// No lane uses the former list any more.
-    #[inline(always)]
-    unsafe fn fill(self, entry: &Entry, is_far: bool) -> [u32; CLASSES] {
-        let before = (1 << warp::lane_id()) - 1;
-        let (mut end, mut place) = (0, 0);
-        let mut ends = [0; CLASSES];
-        for_each::<CLASSES>(|class| {
-            let is_own = is_far && entry.class == class as u32;
-            let own = warp::ballot(is_own);
-            if is_own {
-                place = end + (own & before).count_ones();
-            }
-            end += own.count_ones();
-            ends[class] = end;
-        });
-        if is_far {
-            let words = Vec4 {
-                x: entry.leaf,
-                y: entry.class,
-                z: entry.alpha.to_bits(),
-                w: entry.strength.to_bits(),
-            };
-            // SAFETY: a place of the lane's own; the caller's promise.
-            unsafe { self.entries.store(place, words) }
-        }
-        ends
-    }
-
-    /// # Safety
-    /// The list has it, and a barrier of the warp lies between.
-    #[inline(always)]
-    unsafe fn entry(self, place: u32) -> Entry {
-        // SAFETY: the caller's promise.
-        let Vec4 { x, y, z, w } = unsafe { self.entries.load(place) };
-        Entry {
-            leaf: x,
-            class: y,
-            alpha: f32::from_bits(z),
-            strength: f32::from_bits(w),
         }
     }
 }
@@ -331,22 +243,13 @@ impl<W: PairLaw> Problem<W> {
     /// As [`body`](Self::body), and `packed` is the warp's alone.
     #[inline(always)]
     unsafe fn pack_leaf(&self, entry: &Entry, packed: Packed) {
-        let tile = warp::lane_id() / 8;
-        let (mut shift, mut factor) = (0.0, entry.strength);
-        let mut class = 0;
-        while class < BY_ROOTS {
-            let polynomial = &POLYNOMIALS[class];
-            if entry.class == class as u32 && polynomial.takes(tile) {
-                shift = polynomial.shift;
-                factor = entry.strength * polynomial.factor;
-            }
-            class += 1;
-        }
+        let [shift, factor] = entry.packing(warp::lane_id() / 8);
         // SAFETY: the caller's promise.
         unsafe {
             let body = self.body(entry.leaf * LEAF + warp::lane_id());
             let square = GpuFloat::mul_add(entry.alpha, body.square, -shift);
             packed.store_source(body.at, entry.alpha, square, factor * body.weight);
+            packed.store_coordinates(body.at);
         }
     }
 
@@ -442,86 +345,5 @@ impl<W: PairLaw> Problem<W> {
         let force = force(lane, unit, -coordinate, parts);
         // SAFETY: the caller's promise.
         unsafe { f32::atomic_add(self.acceleration, 4 * first, force) }
-    }
-}
-
-/// The polynomial of a tile of eight sources of a leaf, if it does not take roots.
-#[inline(always)]
-const fn polynomial<const CLASS: usize>(tile: u32) -> Option<&'static Polynomial> {
-    if CLASS < BY_ROOTS && POLYNOMIALS[CLASS].takes(tile) {
-        Some(&POLYNOMIALS[CLASS])
-    } else {
-        None
-    }
-}
-
-#[inline(always)]
-fn factor<const CLASS: usize>(tile: u32) -> f32 {
-    match polynomial::<CLASS>(tile) {
-        Some(polynomial) => polynomial.factor,
-        None => 1.0,
-    }
-}
-
-/// 1/d³ of 16 targets and the sources of a tile of eight, by α^{3/2} and the polynomial's factor too
-/// small, as half of the left factor of the targets' sums.
-#[inline(always)]
-fn inverse_cubes<const CLASS: usize>(tile: u32, left: [u32; 4], right: [u32; 2]) -> [u32; 2] {
-    match polynomial::<CLASS>(tile) {
-        Some(polynomial) => multiply_halves(left, right).map(|x| polynomial.of(x)),
-        None => {
-            let [a, b, c, d] = multiply_add(left, right, [0.0; 4]).map(inverse_cube);
-            [pack_halves(a, b), pack_halves(c, d)]
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{bounds, params};
-    use super::*;
-    use crate::schedule::fragments::{SECOND_PART, rounded};
-
-    /// Leaves of every size and distance, up to the reach: what is packed of them are halves, and
-    /// polynomials are asked for no more than they were fitted to.
-    #[test]
-    fn classes_are_within_the_range_of_halves() {
-        let criterion = Criterion::around(bounds([-1.0; 3], [1.0; 3]), &params(1.0));
-        let mut seen = [0; CLASSES];
-        for steps in 0..4000 {
-            // A gap of the block's size, and of all sizes of leaves to a hundred times as much.
-            let gap = 1.0 * 1.01_f32.powi(steps % 740);
-            let size = 0.5 + (steps / 740) as f32;
-            let leaf = bounds([1.0 + gap, -0.5, 0.3], [1.0 + gap + size, 0.5, 0.4]);
-            for scale in [1.0 / 2048.0, 1.0 / 32.0, 0.25, 1.0] {
-                let candidate = Candidate {
-                    leaf: 7,
-                    exists: true,
-                    bounds: leaf,
-                };
-                let entry = Entry::of(&criterion, &candidate, scale);
-                let class = entry.class as usize;
-                seen[class] += 1;
-                let Some(polynomial) = POLYNOMIALS.get(class) else {
-                    assert_eq!((entry.alpha, entry.strength), (1.0, 1.0));
-                    continue;
-                };
-                assert_eq!(rounded(entry.alpha), entry.alpha);
-                let second = entry.alpha / SECOND_PART;
-                assert_eq!(rounded(second), second);
-                let squares = [
-                    criterion.smallest_square(&leaf),
-                    criterion.largest_square(&leaf),
-                ];
-                let u = squares.map(|square| entry.alpha * scale * scale * square - 1.0);
-                let limit = (polynomial.ratio - 1.0) / (polynomial.ratio + 1.0) + 1.0 / 32.0;
-                assert!(-limit <= u[0] && u[1] <= limit, "{u:?}");
-                let coordinate = scale * squares[1].sqrt();
-                let weight = entry.strength * polynomial.factor.abs() * coordinate.max(1.0);
-                assert!(WEIGHT_SCALE * weight <= 32768.0, "{weight}");
-                assert!((entry.strength / entry.alpha.powf(1.5) - 1.0).abs() < 1e-6);
-            }
-        }
-        assert!(seen.iter().all(|&leaves| leaves > 100), "{seen:?}");
     }
 }

@@ -35,10 +35,11 @@
 //! [`Separation::square_per_mass`]: crate::abi::Separation::square_per_mass
 
 mod boxes;
+pub(super) mod classes;
 mod far;
 mod near;
-mod pack;
-mod polynomials;
+pub(super) mod pack;
+pub(super) mod polynomials;
 
 pub(super) use boxes::Bounds;
 pub use boxes::boxes;

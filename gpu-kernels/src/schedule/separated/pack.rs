@@ -26,13 +26,13 @@ use cuda_std::warp::{self, WARP_SIZE};
 
 /// Scale of `(m x, m)` as halves: masses are at most 1, and [`LARGEST_COORDINATE`] times this, or the
 /// largest α^{3/2} F times this, is below 2¹⁵.
-pub(super) const WEIGHT_SCALE: f32 = 32.0;
+pub(in crate::schedule) const WEIGHT_SCALE: f32 = 32.0;
 
 /// Largest scaled coordinate: its square is a half.
-pub(super) const LARGEST_COORDINATE: f32 = 128.0;
+pub(in crate::schedule) const LARGEST_COORDINATE: f32 = 128.0;
 
 /// Words of 32 packed bodies in shared memory: two half rows each, weights, and coordinates.
-pub(super) const PACKED_WORDS: u32 = 4 * WARP_SIZE;
+pub(in crate::schedule) const PACKED_WORDS: u32 = 4 * WARP_SIZE;
 
 const SECOND_HALVES: u32 = WARP_SIZE;
 const WEIGHTS: u32 = 2 * WARP_SIZE;
@@ -40,7 +40,7 @@ const COORDINATES: u32 = 3 * WARP_SIZE;
 
 /// 32 packed bodies in shared memory.
 #[derive(Clone, Copy)]
-pub(super) struct Packed {
+pub(in crate::schedule) struct Packed {
     words: Shared<Vec4<u32>>,
 }
 
@@ -60,13 +60,13 @@ fn weight(x: f32) -> u32 {
 impl Packed {
     /// The place of 32 bodies at the start of `words`.
     #[inline(always)]
-    pub(super) fn at(words: Shared<Vec4<u32>>) -> Self {
+    pub(in crate::schedule) fn at(words: Shared<Vec4<u32>>) -> Self {
         Self { words }
     }
 
     /// The place `count` times 32 bodies further on.
     #[inline(always)]
-    pub(super) fn after(self, count: u32) -> Self {
+    pub(in crate::schedule) fn after(self, count: u32) -> Self {
         Self::at(self.words.after(count * PACKED_WORDS))
     }
 
@@ -86,7 +86,7 @@ impl Packed {
     /// # Safety
     /// The words are the warp's alone.
     #[inline(always)]
-    pub(super) unsafe fn store_target(self, x: [f32; 3], square: f32, weight: f32) {
+    pub(in crate::schedule) unsafe fn store_target(self, x: [f32; 3], square: f32, weight: f32) {
         let [high, low] = split(x).map(|part| part.map(|x| -2.0 * x));
         let [p1, p2, p3] = split_in_three(square);
         let (one, second) = (1.0, 1.0 / SECOND_PART);
@@ -112,7 +112,13 @@ impl Packed {
     /// # Safety
     /// The words are the warp's alone.
     #[inline(always)]
-    pub(super) unsafe fn store_source(self, x: [f32; 3], alpha: f32, square: f32, weight: f32) {
+    pub(in crate::schedule) unsafe fn store_source(
+        self,
+        x: [f32; 3],
+        alpha: f32,
+        square: f32,
+        weight: f32,
+    ) {
         let [high, low] = split(x.map(|x| alpha * x));
         let [q1, q2, q3] = split_in_three(square);
         let second = alpha * (1.0 / SECOND_PART);
@@ -134,8 +140,17 @@ impl Packed {
             ];
             self.store(SECOND_HALVES, row);
             self.store_weights(x, weight);
-            self.store(COORDINATES, [x[0], x[1], x[2], 0.0].map(f32::to_bits));
         }
+    }
+
+    /// Keeps the scaled coordinates of the lane's source, for the forces on sources.
+    ///
+    /// # Safety
+    /// The words are the warp's alone.
+    #[inline(always)]
+    pub(in crate::schedule) unsafe fn store_coordinates(self, [x, y, z]: [f32; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store(COORDINATES, [x, y, z, 0.0].map(f32::to_bits)) }
     }
 
     /// # Safety
@@ -158,7 +173,7 @@ impl Packed {
     /// # Safety
     /// The targets were packed before a barrier.
     #[inline(always)]
-    pub(super) unsafe fn left(self, group: u32) -> [u32; 4] {
+    pub(in crate::schedule) unsafe fn left(self, group: u32) -> [u32; 4] {
         let lane = warp::lane_id();
         let row = 16 * group + lane % 16 + lane / 16 * SECOND_HALVES;
         // SAFETY: the caller's promise.
@@ -170,7 +185,7 @@ impl Packed {
     /// # Safety
     /// The sources were packed before a barrier.
     #[inline(always)]
-    pub(super) unsafe fn right(self, group: u32) -> [[u32; 2]; 2] {
+    pub(in crate::schedule) unsafe fn right(self, group: u32) -> [[u32; 2]; 2] {
         let lane = warp::lane_id();
         let row = 16 * group + lane / 16 * 8 + lane % 8 + lane / 8 % 2 * SECOND_HALVES;
         // SAFETY: the caller's promise.
@@ -183,7 +198,7 @@ impl Packed {
     /// # Safety
     /// The bodies were packed before a barrier.
     #[inline(always)]
-    pub(super) unsafe fn weights(self) -> [[u32; 2]; 2] {
+    pub(in crate::schedule) unsafe fn weights(self) -> [[u32; 2]; 2] {
         // SAFETY: the caller's promise.
         let [a, b, c, d] = unsafe { load_columns(self.words, WEIGHTS + warp::lane_id()) };
         [[a, b], [c, d]]
@@ -194,7 +209,7 @@ impl Packed {
     /// # Safety
     /// The sources were packed before a barrier.
     #[inline(always)]
-    pub(super) unsafe fn coordinate(self, tile: u32) -> f32 {
+    pub(in crate::schedule) unsafe fn coordinate(self, tile: u32) -> f32 {
         let coordinates = self.words.after::<f32>(COORDINATES + 8 * tile);
         // SAFETY: the caller's promise.
         unsafe { coordinates.load(warp::lane_id()) }

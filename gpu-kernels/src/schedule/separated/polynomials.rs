@@ -76,12 +76,12 @@ pub const LARGEST_ERROR: f64 = 8e-3;
 
 /// α is between these, so that α/2048 is a half (the second parts of squares are multiplied by it),
 /// and weights, at most [`WEIGHT_SCALE`](super::pack::WEIGHT_SCALE) · α^{3/2} F, are below 2¹⁵.
-pub(super) const SMALLEST_ALPHA: f32 = 1.0 / 256.0;
-pub(super) const LARGEST_ALPHA: f32 = 32.0;
+pub(in crate::schedule) const SMALLEST_ALPHA: f32 = 1.0 / 256.0;
+pub(in crate::schedule) const LARGEST_ALPHA: f32 = 32.0;
 
 /// α rounded to six bits, to be a half exactly.
 #[inline(always)]
-pub(super) fn rounded_alpha(alpha: f32) -> f32 {
+pub(in crate::schedule) fn rounded_alpha(alpha: f32) -> f32 {
     const DROPPED: u32 = f32::MANTISSA_DIGITS - 6;
     let nearest = alpha.to_bits() + (1 << (DROPPED - 1));
     f32::from_bits(nearest >> DROPPED << DROPPED)

@@ -22,6 +22,7 @@ pub(super) struct Regular<D: Device> {
 impl<D: Device> Resident<D> {
     /// Buffers of regular forces, with kernels that are ready.
     pub(super) fn regular(&self, plan: RegularPlan) -> Result<Regular<D>, ForceError> {
+        let plan = plan.with_tensor_cores(self.device.has(RegularPlan::tensor()));
         for entry in plan.entries() {
             self.device.prepare(entry)?;
         }
@@ -198,8 +199,11 @@ mod tests {
         bodies
     }
 
-    /// Lengths of lists, regular accelerations and jerks at the beginning of a span.
-    fn begun(resident: &mut Resident<Emulator>) -> (Vec<u32>, [Vec<[f64; 3]>; 2]) {
+    /// Lengths of lists, regular accelerations and jerks.
+    type Begun = (Vec<u32>, [Vec<[f64; 3]>; 2]);
+
+    /// A run at the beginning of a span.
+    fn begun(resident: &mut Resident<Emulator>) -> Begun {
         let n = resident.params.n as usize;
         resident.set_clock(SPAN, ETA).expect("emulated");
         resident.launch_first_steps().expect("emulated");
@@ -234,19 +238,38 @@ mod tests {
         [largest, mean(all.iter().sum())].map(|x| (x / size).sqrt())
     }
 
-    /// Lists of the same length, accelerations but for the rounding of f32, and jerks but for leaves that are one
-    /// body.
+    /// Lists of the same length, accelerations but for the rounding of f32 or of halves, and jerks but for leaves that
+    /// are one body.
     #[test]
     fn forces_are_those_of_a_sweep() {
         for (n, wanted, softening) in [(1_100, 12, 1e-2), (700, 30, 0.0), (33, 4, 1e-2)] {
             let bodies = unlike(n);
-            let of = |forces| begun(&mut resident(&bodies, softening, wanted, forces));
-            let (counts, [a, j]) = of(RegularForces::ByHost);
-            let (swept_counts, [swept_a, swept_j]) = of(RegularForces::Swept);
-            assert_eq!(counts, swept_counts);
-            let ([largest, _], [_, jerks]) = (differences(&a, &swept_a), differences(&j, &swept_j));
-            assert!(largest < 2e-6 && jerks < 5e-2, "{n}: {largest:e} {jerks:e}");
-            assert!(n < 700 || jerks > 1e-6, "{jerks:e}: nothing was far");
+            let of = |forces, on_tensor| {
+                let mut resident = resident(&bodies, softening, wanted, forces);
+                let blocks = resident.blocks.as_mut().expect("there");
+                let neighbours = blocks.neighbours.as_mut().expect("there");
+                if let Some(regular) = &mut neighbours.regular {
+                    regular.plan = regular.plan.with_tensor_cores(on_tensor);
+                }
+                begun(&mut resident)
+            };
+            let (swept_counts, [swept_a, swept_j]) = of(RegularForces::Swept, false);
+            let within = |(counts, [a, j]): &Begun, bound: f64| {
+                assert_eq!(*counts, swept_counts);
+                let ([largest, _], [_, jerks]) =
+                    (differences(a, &swept_a), differences(j, &swept_j));
+                assert!(
+                    largest < bound && jerks < 5e-2,
+                    "{n}: {largest:e} {jerks:e}"
+                );
+                assert!(n < 700 || jerks > 1e-6, "{jerks:e}: nothing was far");
+            };
+            let halves = of(RegularForces::ByHost, true);
+            let singles = of(RegularForces::ByHost, false);
+            within(&halves, 2e-5);
+            within(&singles, 2e-6);
+            let used = halves.1[0] != singles.1[0];
+            assert!(n < 700 || used, "{n}: nothing was on tensor cores");
         }
     }
 

@@ -1,7 +1,5 @@
 //! Which leaves are near, and the forces of all others.
 
-use core::array;
-
 use crate::abi::Params;
 use crate::interaction::{add_with_jerk, distance_squared, interact, separation};
 use crate::schedule::block_steps::neighbours::Phase;
@@ -13,13 +11,10 @@ use cuda_std::vector::Vec4;
 use cuda_std::warp::{WARP_SIZE, any, ballot, lane_id, sync_warp, warp_id};
 use cuda_std::{global, thread};
 
+use super::targets::{GROUP_VECTORS, Group, Groups, LANE, Range, Target, gap_squared};
 use super::{
-    FAR_VECTORS, GROUP, LEAF, LEAF_VECTORS, PARTS, UNEVEN, WARPS, WIDE, groups_of, leaves_of,
-    words_of,
+    FAR_VECTORS, GROUP, LEAF, LEAF_VECTORS, PARTS, UNEVEN, WARPS, groups_of, leaves_of, words_of,
 };
-
-/// Targets of a lane.
-const LANE: usize = (GROUP / WARP_SIZE) as usize;
 
 /// Sources in flight.
 const AHEAD: usize = 4;
@@ -27,42 +22,43 @@ const AHEAD: usize = 4;
 /// Sources that a warp keeps in shared memory together.
 const KEPT: u32 = WARP_SIZE;
 
-/// Bytes of shared memory of [`far`]: position and velocity of sources for each warp.
-pub const FAR_SHARED_BYTES: u32 = WARPS * KEPT * 2 * size_of::<Vec4<f32>>() as u32;
+/// Bytes of shared memory of [`far`]: position and velocity of sources for each warp, and the boxes of all groups.
+pub const FAR_SHARED_BYTES: u32 =
+    (WARPS * KEPT * 2 + GROUP_VECTORS) * size_of::<Vec4<f32>>() as u32;
 
 /// A sum in f64, to which sums in f32 are added after each word of leaves.
 type Sum = [f64; 3];
 
-/// A target, and the sums over far leaves.
+/// The velocity of a target, and the sums over far leaves.
 #[derive(Clone, Copy)]
-struct Target {
+struct Sums {
     x: [f32; 3],
     v: [f32; 3],
-    /// Square of the distance within which leaves are near.
-    reach: f32,
     acceleration: [f32; 3],
     jerk: [f32; 3],
     accelerations: Sum,
     jerks: Sum,
 }
 
-/// Near leaves of each group of targets, and the forces of all other leaves, of which a warp has a part.
+/// Near leaves of each group of targets, leaves whose accelerations tensor cores compute, and the other forces
+/// of all far leaves, of which a warp has a part.
 ///
 /// # Formula
-/// `Σ m r / d³` over the bodies of far leaves. Its derivative in time is a sum over the leaves' centres of mass.
-/// Where squared distances between group and leaf differ much, the centres of the leaf's four parts take their
-/// place.
+/// `Σ m r / d³` over the bodies of far leaves that tensor cores are not exact enough for. The derivative of the
+/// acceleration in time is a sum over the centres of mass of all far leaves. Where squared distances between group
+/// and leaf differ much, the centres of the leaf's four parts take their place.
 ///
 /// # Arguments
 /// `sources`, `leaves`: of [`leaves()`](super::leaves()), read. `target_positions`, `target_velocities`: of
-/// [`predict`](super::predict), read; `target_order`: their numbers in the order of space, read. `near`: for each
-/// group of 64 targets in this order a bit for each leaf, written. `sums`: for each part of the leaves and each
-/// target in this order [`FAR_VECTORS`], written. `params.partials`: targets. `params.tiling.parts`: parts of the
-/// leaves, a multiple of the warps of a block. `params.blocks.phase`: in [`Phase::Radii`] there are no sums.
+/// [`predict`](super::predict), read; `target_order`: their numbers in the order of space, read. `near`,
+/// `on_tensor`: for each group of 64 targets in this order a bit for each leaf, written. `sums`: for each part of
+/// the leaves and each target in this order [`FAR_VECTORS`], written. `params.partials`: targets.
+/// `params.tiling.parts`: parts of the leaves. `params.separation.gap`: no nearer leaf is for tensor cores.
+/// `params.blocks.phase`: in [`Phase::Radii`] `near` alone is written.
 ///
 /// # Thread mapping
-/// One-dimensional blocks of [`THREADS`](super::THREADS); a warp a part of the leaves for a group, two targets a
-/// lane. A part has every `parts`-th word of the group.
+/// One-dimensional blocks of [`THREADS`](super::THREADS); a block a part of the leaves for 256 targets, a warp a
+/// group of them, two targets a lane. A part has every `parts`-th word of a group.
 ///
 /// # Shared memory
 /// [`FAR_SHARED_BYTES`].
@@ -81,49 +77,46 @@ pub unsafe fn far(
     target_velocities: *const Vec4<f32>,
     target_order: *const u32,
     near: *mut u32,
+    on_tensor: *mut u32,
     sums: *mut Vec4<f32>,
     params: Params,
 ) {
     let (targets, parts) = (params.partials, params.tiling.parts);
-    let warp = thread::block_idx_x() * WARPS + warp_id();
-    let (group, part) = (warp / parts, warp % parts);
+    let (block, part) = (thread::block_idx_x() / parts, thread::block_idx_x() % parts);
+    let group = block * WARPS + warp_id();
+    let softening_squared = params.softening_squared as f32;
+    let shared = dynamic_shared_mem::<f32>();
+    // SAFETY: the launch's promise, and room for the groups behind the sources. All threads are here.
+    let (of_lane, own, range) = unsafe {
+        let order = (group, targets);
+        let of_lane = Target::of_lane(target_positions, target_order, order, softening_squared);
+        let own = Group::of(of_lane);
+        let groups = Groups::of_warps(&own, shared.after(WARPS * KEPT * 8));
+        let gap = params.separation.gap as f32;
+        let range = Range::of(&groups.together(), gap, softening_squared);
+        (of_lane, own, range)
+    };
     if group >= groups_of(targets) {
         return;
     }
     let lane = lane_id();
-    let softening_squared = params.softening_squared as f32;
-    let number = |l: usize| group * GROUP + l as u32 * WARP_SIZE + lane;
-    let mut all: [Target; LANE] = array::from_fn(|l| {
-        // SAFETY: the last target exists; lanes without one take it again.
-        unsafe {
-            let k = global::load(target_order, number(l).min(targets - 1));
-            let x = global::load(target_positions, k);
-            let v = global::load(target_velocities, k);
-            let radius_squared = WIDE * WIDE * (x.w - softening_squared);
-            Target {
-                x: [x.x, x.y, x.z],
-                v: [v.x, v.y, v.z],
-                reach: radius_squared.max(f32::MIN_POSITIVE),
-                acceleration: [0.0; 3],
-                jerk: [0.0; 3],
-                accelerations: [0.0; 3],
-                jerks: [0.0; 3],
-            }
+    let mut all: [Sums; LANE] = of_lane.map(|target| {
+        // SAFETY: a target.
+        let v = unsafe { global::load(target_velocities, target.number) };
+        Sums {
+            x: target.x,
+            v: [v.x, v.y, v.z],
+            acceleration: [0.0; 3],
+            jerk: [0.0; 3],
+            accelerations: [0.0; 3],
+            jerks: [0.0; 3],
         }
     });
-    let widened = |bounds: Bounds, target: &Target| Bounds {
-        low: array::from_fn(|k| bounds.low[k].min(target.x[k])),
-        high: array::from_fn(|k| bounds.high[k].max(target.x[k])),
-        heaviest: bounds.heaviest.max(target.reach),
-    };
-    let [first, second] = &all;
-    let own = widened(widened(nothing(), first), second).over_lanes();
-    let widest = own.heaviest;
     let words = words_of(params.n);
     let mut sweep = Sweep {
         sources,
         leaves,
-        kept: dynamic_shared_mem::<f32>().after(warp_id() * KEPT * 8),
+        kept: shared.after(warp_id() * KEPT * 8),
         softening_squared,
     };
     let mut word = part;
@@ -133,18 +126,16 @@ pub unsafe fn far(
             let leaf = word * u32::BITS + lane;
             let exists = leaf < leaves_of(params.n);
             let bounds = sweep.bounds(leaf.min(leaves_of(params.n) - 1));
-            let gap = gap_squared(&bounds, &own);
-            let mut candidates = ballot(exists && gap < widest);
+            let within = gap_squared(&bounds, &own.bounds) < own.bounds.heaviest;
+            let mut candidates = ballot(exists && within);
             let mut bits = 0;
             while candidates != 0 {
                 let bit = candidates.trailing_zeros();
                 candidates &= candidates - 1;
                 let bounds = sweep.bounds(word * u32::BITS + bit);
-                let is_near = |target: &Target| {
-                    let at = widened(nothing(), target);
-                    gap_squared(&bounds, &at) < target.reach
-                };
-                if any(is_near(&all[0]) | is_near(&all[1])) {
+                let is_near =
+                    |target: &Target| gap_squared(&bounds, &target.bounds()) < target.reach;
+                if any(is_near(&of_lane[0]) | is_near(&of_lane[1])) {
                     bits |= 1 << bit;
                 }
             }
@@ -153,9 +144,14 @@ pub unsafe fn far(
             }
             if u32::from(params.blocks.phase) != Phase::Radii as u32 {
                 let is_far = exists && bits >> lane & 1 == 0;
-                sweep.accelerate(word, ballot(is_far), &mut all);
-                // Far leaves are at least a radius away, whatever the boxes say.
-                let is_uneven = is_far && extent_squared(&bounds, &own) > UNEVEN * gap;
+                let [smallest, largest] = own.squares(&bounds, softening_squared);
+                let suits = is_far && range.suits(&bounds, [smallest, largest]);
+                let suiting = ballot(suits);
+                if lane == 0 {
+                    global::store(on_tensor, group * words + word, suiting);
+                }
+                sweep.accelerate(word, ballot(is_far && !suits), &mut all);
+                let is_uneven = is_far && largest > UNEVEN * smallest;
                 sweep.whole_leaves(leaf, is_far && !is_uneven, &mut all);
                 sweep.parts_of_leaves(word, ballot(is_uneven), &mut all);
                 for target in &mut all {
@@ -170,6 +166,7 @@ pub unsafe fn far(
         return;
     }
     let own = sums.wrapping_add(part as usize * targets as usize * FAR_VECTORS as usize);
+    let number = |l: usize| group * GROUP + l as u32 * WARP_SIZE + lane;
     for_each::<LANE>(|l| {
         if number(l) < targets {
             let [x, y, z] = all[l].accelerations.map(|sum| sum as f32);
@@ -223,7 +220,7 @@ impl Sweep {
     /// # Safety
     /// All lanes call it; the leaves exist.
     #[inline(always)]
-    unsafe fn accelerate(&mut self, word: u32, mut bits: u32, all: &mut [Target; LANE]) {
+    unsafe fn accelerate(&mut self, word: u32, mut bits: u32, all: &mut [Sums; LANE]) {
         let kept: Shared<Vec4<f32>> = self.kept.after(0);
         while bits != 0 {
             let leaf = word * u32::BITS + bits.trailing_zeros();
@@ -239,7 +236,7 @@ impl Sweep {
                     for_each::<AHEAD>(|q| {
                         let Vec4 { x, y, z, w } = kept.load(first + q as u32);
                         for_each::<LANE>(|l| {
-                            let Target {
+                            let Sums {
                                 x: own,
                                 acceleration,
                                 ..
@@ -259,7 +256,7 @@ impl Sweep {
     /// # Safety
     /// All lanes call it; a leaf that counts exists.
     #[inline(always)]
-    unsafe fn whole_leaves(&mut self, leaf: u32, counts: bool, all: &mut [Target; LANE]) {
+    unsafe fn whole_leaves(&mut self, leaf: u32, counts: bool, all: &mut [Sums; LANE]) {
         // SAFETY: the caller's promise.
         unsafe { self.centres(leaf, 2, counts, all) };
     }
@@ -269,7 +266,7 @@ impl Sweep {
     /// # Safety
     /// All lanes call it; the leaves exist.
     #[inline(always)]
-    unsafe fn parts_of_leaves(&mut self, word: u32, mut bits: u32, all: &mut [Target; LANE]) {
+    unsafe fn parts_of_leaves(&mut self, word: u32, mut bits: u32, all: &mut [Sums; LANE]) {
         const AT_ONCE: u32 = KEPT / PARTS;
         while bits != 0 {
             // Four lanes have the four parts of a leaf.
@@ -294,7 +291,7 @@ impl Sweep {
     /// # Safety
     /// All lanes call it; a leaf that counts exists.
     #[inline(always)]
-    unsafe fn centres(&mut self, leaf: u32, vector: u32, counts: bool, all: &mut [Target; LANE]) {
+    unsafe fn centres(&mut self, leaf: u32, vector: u32, counts: bool, all: &mut [Sums; LANE]) {
         let votes = ballot(counts);
         if votes == 0 {
             return;
@@ -314,7 +311,7 @@ impl Sweep {
             while slot < 2 * votes.count_ones() {
                 let (x, v) = (kept.load(slot), kept.load(slot + 1));
                 for_each::<LANE>(|l| {
-                    let Target {
+                    let Sums {
                         x: own,
                         v: own_velocity,
                         jerk,
@@ -329,34 +326,6 @@ impl Sweep {
             }
         }
     }
-}
-
-/// A box around nobody.
-#[inline(always)]
-fn nothing() -> Bounds {
-    Bounds {
-        low: [f32::INFINITY; 3],
-        high: [f32::NEG_INFINITY; 3],
-        heaviest: 0.0,
-    }
-}
-
-/// Squared distance of two boxes.
-#[inline(always)]
-fn gap_squared(a: &Bounds, b: &Bounds) -> f32 {
-    squared(|k| (a.low[k] - b.high[k]).max(b.low[k] - a.high[k]).max(0.0))
-}
-
-/// The largest squared distance between points of two boxes.
-#[inline(always)]
-fn extent_squared(a: &Bounds, b: &Bounds) -> f32 {
-    squared(|k| (a.high[k] - b.low[k]).max(b.high[k] - a.low[k]))
-}
-
-#[inline(always)]
-fn squared(component: impl Fn(usize) -> f32) -> f32 {
-    let [x, y, z] = [component(0), component(1), component(2)];
-    x * x + (y * y + z * z)
 }
 
 /// Adds a sum in f32 to one in f64, and begins it anew.

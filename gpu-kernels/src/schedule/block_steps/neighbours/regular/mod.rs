@@ -7,7 +7,9 @@
 //! * [`predict`]: positions and velocities of all bodies in f32, and the targets side by side, which the
 //!   [spatial sort](crate::schedule::spatial_sort) then puts in order, each for themselves;
 //! * [`leaves`]: all bodies in this order, and boxes and centres of mass of leaves of 32 bodies;
-//! * [`far`]: which leaves are near to a group of 64 targets, as bits of words; the forces of all others;
+//! * [`far`]: which leaves are near to a group of 64 targets, as bits of words; the jerks of all others, and
+//!   the accelerations of the few that tensor cores are not exact enough for;
+//! * [`tensor`]: the accelerations of the rest;
 //! * [`lists`]: the forces of near leaves pair by pair, the new lists, and the irregular forces of these.
 //!
 //! A leaf is near to a group where it comes nearer to one of its targets than 1.5 radii of the target's
@@ -15,7 +17,8 @@
 //! instead of 0.5 %.)
 //!
 //! # Errors
-//! Accelerations have the rounding of f32. In a prototype, jerks of far leaves had an error of 5 · 10⁻³ of the regular jerk
+//! Accelerations have the rounding of f32, and on tensor cores the errors of [`separated`](crate::schedule::separated):
+//! 2 · 10⁻⁴ of a pair, at random, which is 10⁻⁵ of the regular force in a prototype of large systems. In a prototype, jerks of far leaves had an error of 5 · 10⁻³ of the regular jerk
 //! in large systems. That changes energies little: it counts by H²/12, and a regular step H is a few hundredths
 //! of the time in which the regular force changes.
 
@@ -23,11 +26,14 @@ mod far;
 mod leaves;
 mod lists;
 mod predict;
+mod targets;
+mod tensor;
 
 pub use far::{FAR_SHARED_BYTES, far};
 pub use leaves::leaves;
 pub use lists::lists;
 pub use predict::predict;
+pub use tensor::{TENSOR_SHARED_BYTES, tensor};
 
 use cuda_std::warp::WARP_SIZE;
 
@@ -83,6 +89,8 @@ pub enum RegularStage {
     Leaves,
     /// [`far`].
     Far,
+    /// [`tensor`].
+    Tensor,
     /// [`lists`].
     Lists,
 }

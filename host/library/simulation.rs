@@ -192,7 +192,18 @@ impl Simulation {
         reach(&mut *backend, start, start)?;
         backend.set_time(start);
         integrator.prepare(&mut *backend)?;
-        let pace = pace.into();
+        Self::prepared(backend, bodies, physics, integrator, pace.into(), start)
+    }
+
+    /// Like [`new`](Self::new), on a backend that has all that the first step needs.
+    fn prepared(
+        mut backend: Box<dyn Backend>,
+        bodies: Bodies,
+        physics: Physics,
+        integrator: Integrator,
+        pace: Pace,
+        start: f64,
+    ) -> Result<Self, ForceError> {
         if let Pace::Adaptive { longest, .. } = pace
             && longest.is_finite()
         {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Clock, IntegrationScheme, Simulation};
+use super::{Clock, IntegrationScheme, Simulation, reach};
 use crate::backend::{Backend, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Lost;
@@ -22,7 +22,7 @@ pub struct OpenedRun {
     run: Run,
     machine: Machine,
     backend: Box<dyn Backend>,
-    /// True once the backend has the forces on these bodies.
+    /// True once the backend has what the first step of the integrator needs of forces on these bodies.
     has_forces: bool,
 }
 
@@ -34,6 +34,7 @@ impl Run {
     pub fn open(self, bodies: &Bodies) -> Result<OpenedRun, BuildError> {
         let machine = self.machine();
         let mut backend = machine.backend(&self.variant, bodies, self.physics)?;
+        reach(&mut *backend, self.spec.start, self.spec.start)?;
         backend.set_time(self.spec.start);
         if let Some(external) = backend.external() {
             external.check_centres(bodies).map_err(ForceError::from)?;
@@ -195,14 +196,17 @@ impl OpenedRun {
             mut run,
             machine,
             mut backend,
-            has_forces,
+            mut has_forces,
         } = self;
         let mut why = None;
         let pace = run.spec.pace(|| {
             match scheme {
                 Some(_) => backend.accelerate()?,
                 None if has_forces => {}
-                None => run.integrator.prepare(&mut *backend)?,
+                None => {
+                    run.integrator.prepare(&mut *backend)?;
+                    has_forces = true;
+                }
             }
             let accelerations = backend.accelerations()?;
             let external = backend.external();
@@ -237,8 +241,11 @@ impl OpenedRun {
         run.spec.steps(pace)?;
         let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
         let start = run.spec.start;
-        let mut simulation = Simulation::new(backend, bodies, physics, integrator, pace, start)?
-            .remade_in_frames(remade_on(machine, variant, physics));
+        if !has_forces || scheme.is_some() {
+            integrator.prepare(&mut *backend)?;
+        }
+        let simulation = Simulation::prepared(backend, bodies, physics, integrator, pace, start)?;
+        let mut simulation = simulation.remade_in_frames(remade_on(machine, variant, physics));
         if run.spec.groups.is_none() {
             let following = remade_on(run.machine_with(true), variant, physics);
             simulation = simulation.followed_by(following);

@@ -126,8 +126,8 @@ pub unsafe fn far(
             let leaf = word * u32::BITS + lane;
             let exists = leaf < leaves_of(params.n);
             let bounds = sweep.bounds(leaf.min(leaves_of(params.n) - 1));
-            let within = gap_squared(&bounds, &own.bounds) < own.bounds.heaviest;
-            let mut candidates = ballot(exists && within);
+            let gap = gap_squared(&bounds, &own.bounds);
+            let mut candidates = ballot(exists && gap < own.bounds.heaviest);
             let mut bits = 0;
             while candidates != 0 {
                 let bit = candidates.trailing_zeros();
@@ -144,14 +144,15 @@ pub unsafe fn far(
             }
             if u32::from(params.blocks.phase) != Phase::Radii as u32 {
                 let is_far = exists && bits >> lane & 1 == 0;
-                let [smallest, largest] = own.squares(&bounds, softening_squared);
-                let suits = is_far && range.suits(&bounds, [smallest, largest]);
+                let squares = own.squares(&bounds, softening_squared);
+                let suits = is_far && range.suits(&bounds, squares);
                 let suiting = ballot(suits);
                 if lane == 0 {
                     global::store(on_tensor, group * words + word, suiting);
                 }
                 sweep.accelerate(word, ballot(is_far && !suits), &mut all);
-                let is_uneven = is_far && largest > UNEVEN * smallest;
+                // Of a leaf beside the boxes, although it is a radius away from each target.
+                let is_uneven = is_far && squares[1] > UNEVEN * (gap + softening_squared);
                 sweep.whole_leaves(leaf, is_far && !is_uneven, &mut all);
                 sweep.parts_of_leaves(word, ballot(is_uneven), &mut all);
                 for target in &mut all {

@@ -117,7 +117,6 @@ pub unsafe fn tensor(
             let ends = list.fill(&entry, entry.leaf >> LEAF_BITS != 0);
             sync_warp();
             let count = ends[BY_ROOTS];
-            let mut sums = [[0.0; 4]; TILES];
             let mut first = 0;
             while first < count {
                 let packed = stages.after(stage * WARPS);
@@ -128,6 +127,8 @@ pub unsafe fn tensor(
                 thread::sync_threads();
                 let end = count.min(first + WARPS);
                 let mut packed = packed;
+                // Tensor cores cut sums off, which makes them smaller with each leaf.
+                let mut sums = [[0.0; 4]; TILES];
                 while first < end {
                     // The places in the list tell the class, and that it is the same in all lanes.
                     if list.entry(first).leaf >> (LEAF_BITS + own_warp) & 1 != 0 {
@@ -144,14 +145,14 @@ pub unsafe fn tensor(
                     packed = packed.after(1);
                     first += 1;
                 }
+                for_each::<TILES>(|tile| {
+                    let whole = |high, low| GpuFloat::mul_add(low, 1.0 / SECOND_PART, high);
+                    let ([a, b, c, d], [upper, lower]) = (sums[tile], &mut totals[tile]);
+                    *upper += whole(a, b);
+                    *lower += whole(c, d);
+                });
                 stage ^= 1;
             }
-            for_each::<TILES>(|tile| {
-                let whole = |high, low| GpuFloat::mul_add(low, 1.0 / SECOND_PART, high);
-                let ([a, b, c, d], [upper, lower]) = (sums[tile], &mut totals[tile]);
-                *upper += whole(a, b);
-                *lower += whole(c, d);
-            });
             word += parts;
         }
         let sums = sums.wrapping_add(part as usize * (targets * FAR_VECTORS) as usize);

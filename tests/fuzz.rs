@@ -317,6 +317,7 @@ const PLAN: Plan = Plan {
     checkpoint_every: Some(Every::Steps(5)),
     format: Format::Allpairs,
     units: None,
+    time_unit: None,
 };
 
 fn backend(of: &Bodies) -> Box<dyn allpairs::backend::Backend> {

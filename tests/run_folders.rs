@@ -359,3 +359,71 @@ fn what_a_killed_command_left_is_removed() {
     );
     assert!(!half.exists());
 }
+
+/// Tables tell their units, and times are in the unit that was asked for. A resumed run goes on with a table as it
+/// began, also if an earlier version began it, without units.
+#[test]
+fn tables_of_a_run_have_units() {
+    let at = tempdir().expect("a folder");
+    let begin = "run plummer --bodies 20 --mass 1e3Msun --radius 1pc --until 1Myr --softening 0 --dt 0.05Myr \
+                 --integrator leapfrog --device cpu --diagnostics 2 --snapshot-every 0.2Myr --no-picture --max-drift 9";
+    success(&at, &format!("{begin} --out whole"));
+    let stopped = success(&at, &format!("{begin} --stop-if time>0.35 --out parts"));
+    // In the unit of the column: 0.35 of the run's own unit are 0.342 Myr, after 7 steps.
+    assert!(stopped.contains("stopped after step 8"), "{stopped}");
+    let config = at.path().join("parts/run.toml");
+    let settings = fs::read_to_string(&config).expect("options");
+    fs::write(&config, settings.replace("stop-if", "# stop-if")).expect("written");
+    fs::remove_file(at.path().join("parts/diagnostics.jsonl")).expect("it was there");
+    success(&at, "resume parts");
+    let read = |name: &str| fs::read_to_string(at.path().join(name)).expect("a table");
+    for (name, header) in [
+        ("diagnostics.csv", "step,time [Myr],kinetic [Msun km2/s2],"),
+        ("index.csv", "step,number,time [Myr]\n0,0,0.0\n4,1,0.2"),
+        (
+            "pairs.csv",
+            "step,time [Myr],least_distance [pc],median_distance [pc],pairs,hard_pairs,id_a,",
+        ),
+        ("binaries.csv", "step,time [Myr],id_a,id_b,mass_a [Msun],"),
+    ] {
+        let whole = read(&format!("whole/{name}"));
+        assert!(whole.starts_with(header), "{name}: {whole}");
+        assert_eq!(read(&format!("parts/{name}")), whole, "{name}");
+    }
+    let lines = read("parts/diagnostics.jsonl");
+    assert!(
+        lines.starts_with("{\"step\":10,\"time [Myr]\":0.5"),
+        "{lines}"
+    );
+    let drawn = success(&at, "plot log whole --out charts --types svg");
+    assert!(drawn.contains("lagrangian-radii.svg"), "{drawn}");
+    assert!(read("charts/energy-drift.svg").contains("time [Myr]"));
+
+    success(&at, &format!("{begin} --stop-if time>0.35 --out old"));
+    let config = at.path().join("old/run.toml");
+    fs::write(&config, settings.replace("stop-if", "# stop-if")).expect("written");
+    let log = at.path().join("old/diagnostics.csv");
+    let header = |whole: &str| whole.lines().next().expect("a header").to_owned();
+    let whole = read("whole/diagnostics.csv");
+    let heading = header(&whole);
+    let bare: Vec<&str> = heading
+        .split(',')
+        .map(|name| name.split_once(' ').map_or(name, |(name, _)| name))
+        .collect();
+    fs::write(
+        &log,
+        read("old/diagnostics.csv").replace(&header(&whole), &bare.join(",")),
+    )
+    .expect("written");
+    success(&at, "resume old --until 1e6yr");
+    let last = |table: &str| -> f64 {
+        let row = table.lines().next_back().expect("rows");
+        row.split(',').nth(1).expect("a time").parse().expect("it")
+    };
+    let old = read("old/diagnostics.csv");
+    assert!(old.starts_with("step,time,kinetic,"), "{old}");
+    assert!((last(&old) - 1.022_712).abs() < 1e-5, "{old}");
+    assert!((last(&whole) - 1.0).abs() < 1e-12, "{whole}");
+    // The other tables have the unit that they began with.
+    assert_eq!(read("old/index.csv"), read("whole/index.csv"));
+}

@@ -237,7 +237,8 @@ impl Options {
             End::Steps(steps) => spec.start + steps as f64 * spec.dt.unwrap_or(1.0),
             End::Open => spec.start,
         };
-        let asked = [self.until.as_ref(), self.dt.as_ref()];
+        let kept = self.kept.snapshot_every.as_ref();
+        let asked = [self.until.as_ref(), kept, self.dt.as_ref()];
         Times::of(self.force.units.as_ref(), &asked, end - spec.start)
     }
 
@@ -358,5 +359,6 @@ pub(super) fn plan(options: &Options, spec: &RunSpec, format: Format) -> Plan {
         checkpoint_every: options.kept.checkpoint_every,
         format,
         units: options.force.units,
+        time_unit: options.times(spec).unit(),
     }
 }

@@ -20,6 +20,11 @@ impl Times {
         Self(shown)
     }
 
+    /// The unit, where there is one.
+    pub(super) fn unit(&self) -> Option<Shown> {
+        self.0
+    }
+
     /// A time: `12.5 Myr`, or all digits of a number where the units are unknown.
     pub(super) fn text(&self, time: f64) -> String {
         self.with(time, say::plain, 6)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use allpairs::output::chart::axis::Scale;
 use allpairs::output::chart::lines::{Line, Lines, Marks};
 use allpairs::output::chart::{Chart, ChartError};
+use allpairs::units::parts_of_heading;
 use thiserror::Error;
 
 /// Columns that a chart shows, and its words.
@@ -86,7 +87,10 @@ impl TableChart {
             .from_reader(text.as_bytes());
         let header = reader.headers()?.clone();
         let column = |name: &str| {
-            let found = header.iter().position(|column| column == name);
+            let position = |is: &dyn Fn(&str) -> bool| header.iter().position(is);
+            let found = position(&|column| column == name);
+            // Tables of runs have units in their headings.
+            let found = found.or_else(|| position(&|column| parts_of_heading(column).0 == name));
             found.ok_or_else(|| TableFault::NoColumn {
                 name: name.to_owned(),
                 there: header.iter().map(str::to_owned).collect(),
@@ -118,7 +122,8 @@ impl TableChart {
         let chart = Lines {
             title: self.title.clone(),
             subtitle: self.subtitle.clone(),
-            axes: [0, 1].map(|k| (self.columns[k].clone(), self.scales[k])),
+            axes: [(across, 0), (up, 1)]
+                .map(|(column, k)| (header[column].to_owned(), self.scales[k])),
             lines,
             map: false,
             ticks: vec![],
@@ -153,6 +158,15 @@ mod tests {
         let [b, a] = ["b", "a"].map(|name| of_two.iter().position(|text| text == name));
         assert!(b < a && b.is_some(), "in the order of the table");
         assert!(!texts(None).iter().any(|text| text == "b"));
+    }
+
+    #[test]
+    fn columns_are_found_without_their_units() {
+        let svg = |table: &str| chart(None).of_text(table).unwrap().svg().unwrap();
+        let of_run = svg("error [pc],seconds\n1,2\n3,4\n");
+        assert!(of_run.contains("error [pc]"), "{of_run}");
+        let both = svg("error [pc],error,seconds\n1,2,3\n3,4,5\n");
+        assert!(!both.contains("error [pc]"), "{both}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use block_steps::{BlockSettings, MANY, neighbours_pay};
 pub use close::{fall_into_fields, orbits_are_close, turn_each_other};
 pub use rounding::error_in_single;
 pub use softening::{changed_pairs, choose_softening, softening};
-pub use step::{are_on_orbits, choose_step, dynamical_time, longest_step};
+pub use step::{are_on_orbits, choose_step, dynamical_time, longest_of_group, longest_step};
 
 use crate::bodies::Bodies;
 use crate::force::cpu;

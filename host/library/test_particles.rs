@@ -15,6 +15,7 @@ use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::force::cpu::field_at;
 use crate::physics::Physics;
+use crate::units::Measured;
 use crate::vectors::{cross, difference, dot};
 
 /// The largest eccentricity of a circle.
@@ -107,6 +108,13 @@ impl Look {
         "energy_spread",
         "energy_change",
         "jacobi_change",
+    ];
+    /// Kinds of the numbers in [`COLUMNS`](Self::COLUMNS).
+    pub(crate) const MEASURED: [Measured; 4] = [
+        Measured::EnergyPerMass,
+        Measured::EnergyPerMass,
+        Measured::Bare,
+        Measured::Bare,
     ];
 
     /// The numbers of a row of a log.

@@ -11,6 +11,7 @@
 //! ```
 //! `si`, `pc`, `kpc` and `au` are short for `m,kg,s`, the first, the third and the fourth.
 
+mod columns;
 #[cfg(any(feature = "hdf5", feature = "npz"))]
 mod entries;
 mod measure;
@@ -25,6 +26,7 @@ use thiserror::Error;
 
 use crate::bodies::Bodies;
 
+pub use columns::{ColumnUnits, Measured, parts_of_heading};
 #[cfg(any(feature = "hdf5", feature = "npz"))]
 pub(crate) use entries::{
     EntryValue, names_units, quantity_of_entry, spelled_system, unit_of_entry,

@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "accelerations",
     "charts",
+    "column_of_table",
     "convert",
     "defect",
     "devices",
@@ -28,6 +29,7 @@ __all__ = [
     "image",
     "kept_run",
     "load",
+    "log_columns",
     "measure",
     "names",
     "odd_motion",
@@ -173,6 +175,8 @@ def charts(
     log: str, subtitle: str, units: str | None, folder: str | None, overwrite: bool
 ) -> list[tuple[str, str]]: ...
 
+def log_columns(units: str | None, time: str | None) -> tuple[list[str], list[float]]: ...
+def column_of_table(heading: str, units: str | None) -> tuple[str, float]: ...
 def kept_run(folder: str) -> tuple[_Settings, bytes]: ...
 @final
 class InPlace:

@@ -58,12 +58,15 @@ def _own_unit(value: Any) -> str | None:
     """The unit of a value that is no list, in words."""
     if value is None or isinstance(value, (str, int, float)):
         return None
+    named: Any = getattr(value, "attrs", None)  # of h5py and xarray
     for name in ("unit", "units"):
         unit = getattr(value, name, None)
+        if unit is None and hasattr(named, "get"):
+            unit = named.get(name)
         # A number of another library may have such an attribute, and no unit.
         if unit is None or callable(unit) and not hasattr(unit, "is_equivalent"):
             continue
-        text = str(unit)
+        text = unit.decode(errors="replace") if isinstance(unit, bytes) else str(unit)
         return None if text in ("", "dimensionless", "NoUnit()", "1") else text
     return None
 
@@ -176,6 +179,11 @@ def _own_units(units: Units) -> tuple[str, str]:
     length = next((name for name in names if name in _TIMES_OF_LENGTHS), "pc")
     time = next((name for name in names if name in ("s", "day", "yr", "Myr", "Gyr")), _TIMES_OF_LENGTHS[length])
     return length, time
+
+
+def time_unit(units: Units | None) -> str | None:
+    """Name of the unit in which times of a system are given."""
+    return None if units is None else _own_units(units)[1]
 
 
 def recorded(name: str, values: Callable[[str], Any], units: Units | None) -> Any:

@@ -307,6 +307,8 @@ class Simulation(Named):
         units, attract = bodies.units, self._settings["law"] in (None, "gravity")
         if units is not None and self._settings["g"] and attract and abs(self.G / units.G - 1) > 0.01:
             yield f"`G` is {self.G:g}, and in units of {units.names} it is {units.G:g}: leave it out, unless you mean it"
+        if self._settings["systems"] == 1 and len(twice := _with_ids_of_others(bodies)):
+            yield f"several bodies have the id {twice[0]}: `set`, `remove` and `schedule` need an id for each"
         largest = np.sort(self._settings["radii"] or [0.0])[-2:].sum()
         if on_collision is not None and largest == 0:
             yield f"`radii` are all 0, so that no bodies meet, and `on_collision={on_collision!r}` has no effect before `set` or `add`"
@@ -1077,8 +1079,8 @@ class Simulation(Named):
         Parameters
         ----------
         path : path_like
-            File to write, whole or not at all. Numbers read back with all digits, in the units of the bodies;
-            what is not known is empty.
+            File to write, whole or not at all. Numbers read back with all digits. They are in the units that the
+            first line names, or in the units of the bodies if these are not known. What is not known is empty.
         overwrite : bool
             Replace a file that is there; else it is an error.
 
@@ -1091,9 +1093,11 @@ class Simulation(Named):
         """
         if not self._rows:
             raise bad("log", "is empty: integrate with `every` to record one")
-        lines = [",".join(["step", *(LOG.names or ())[1:]])]
+        headings, factors = _native.log_columns(self._settings["units"], _quantities.time_unit(self._units))
+        lines = [",".join(["step", *headings])]
         for steps, *values in self._rows:
-            numbers = (repr(value) if math.isfinite(value) else "" for value in values)
+            given = (factor * value for factor, value in zip(factors, values, strict=True))
+            numbers = (repr(value) if math.isfinite(value) else "" for value in given)
             lines.append(",".join([str(steps), *numbers]))
         _errors.write_text(path, "\n".join([*lines, ""]), overwrite)
 
@@ -1275,8 +1279,8 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
 
     recorded: list[tuple[Any, ...]] = []
     if os.path.isdir(path):
-        recorded = _events_of_run(Path(path))
         settings, saved = _native.kept_run(os.fspath(path))
+        recorded = _events_of_run(Path(path), settings["units"])
         state: Any = {"settings": settings, "saved": saved, "rows": [], "events": []}
     else:
         try:
@@ -1295,7 +1299,14 @@ def resume(path: str | os.PathLike[str]) -> Simulation:
     return simulation
 
 
-def _events_of_run(folder: Path) -> list[tuple[Any, ...]]:
+def _with_ids_of_others(bodies: Bodies) -> NDArray[Any]:
+    """Ids that several bodies have."""
+    ids = np.sort(bodies.id)
+    twice: NDArray[Any] = ids[1:][ids[1:] == ids[:-1]]
+    return twice
+
+
+def _events_of_run(folder: Path, units: str | None) -> list[tuple[Any, ...]]:
     """Collisions and escapes that a run of the program recorded, as `Simulation.events` has them."""
     found: list[tuple[Any, ...]] = []
     for name, kind in (("collisions.csv", "collision"), ("escapers.csv", "escape")):
@@ -1303,9 +1314,14 @@ def _events_of_run(folder: Path) -> list[tuple[Any, ...]]:
             rows = list(csv.DictReader((folder / name).read_text(encoding="utf-8").splitlines()))
         except FileNotFoundError:
             continue
-        for row in rows:
-            if None in row.values():
+        # Headings have units where these are known: `time [Myr]`.
+        columns = {heading: _native.column_of_table(heading, units) for heading in (rows[0] if rows else ())}
+        for cells in rows:
+            if None in cells.values():
                 continue  # the row that was being written when the run was killed
+            row = {}
+            for heading, (column, factor) in columns.items():
+                row[column] = cells[heading] if factor == 1 else repr(float(cells[heading]) / factor)
             ids = (row["id_a"], row["id_b"]) if kind == "collision" else (row["id"], row["id"])
             masses = (row["mass_a"], row["mass_b"]) if kind == "collision" else (row["mass"], "0")
             where = tuple(float(row[axis]) for axis in "xyz")

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use allpairs::diagnostics::Sample;
 use allpairs::io::{self, Format, Overwrite, Reading, Snapshot};
+use allpairs::units::{ColumnUnits, Measure, Units, parts_of_heading};
 use pyo3::prelude::*;
 
 use crate::bodies::{Arrays, NewArrays, arrays, bodies};
-use crate::errors::Failure;
+use crate::errors::{Failure, Kind};
 use crate::models::parsed;
 use crate::work::{compute, compute_long};
 
@@ -74,4 +76,56 @@ pub(crate) fn save(
         io::write_in_units(&path, format, &snapshot, units, overwrite)?;
         Ok(io::remarks(format, &snapshot, units))
     })
+}
+
+/// Headings of the columns of a log of bodies in these units, after the steps, and the factors of its numbers. Times are in
+/// the unit of this name.
+#[pyfunction]
+pub(crate) fn log_columns(
+    py: Python<'_>,
+    units: Option<&str>,
+    time: Option<&str>,
+) -> PyResult<(Vec<String>, Vec<f64>)> {
+    let found = || {
+        let units = units.map(|units| parsed::<Units>(units, "units"));
+        let Some(units) = units.transpose()? else {
+            let names = Sample::COLUMNS.map(str::to_owned).to_vec();
+            return Ok((names, vec![1.0; Sample::COLUMNS.len()]));
+        };
+        let time = time.map(|name| parsed::<Measure>(&format!("1{name}"), "time"));
+        let time = time.transpose()?;
+        let time = time.and_then(|time| time.shown_time(&units));
+        let of_log = ColumnUnits::of(&units, time.unwrap_or_else(|| units.shown_time(1.0)));
+        let columns = || Sample::COLUMNS.into_iter().zip(Sample::MEASURED);
+        Ok((
+            columns()
+                .map(|(name, what)| of_log.heading(name, what))
+                .collect(),
+            columns().map(|(_, what)| of_log.factor(what)).collect(),
+        ))
+    };
+    found().map_err(|why: Failure| why.raise(py))
+}
+
+/// The name of the column of a table under this heading, and the factor from numbers in the units of the bodies to its
+/// numbers.
+#[pyfunction]
+pub(crate) fn column_of_table<'a>(
+    py: Python<'_>,
+    heading: &'a str,
+    units: Option<&str>,
+) -> PyResult<(&'a str, f64)> {
+    let (name, unit) = parts_of_heading(heading);
+    let found = || {
+        let units = units.map(|units| parsed::<Units>(units, "units"));
+        let (Some(units), Some(unit)) = (units.transpose()?, unit) else {
+            return Ok(1.0);
+        };
+        let factor = ColumnUnits::factor_of_unit(&units, unit);
+        factor.ok_or_else(|| {
+            let why = format!("the heading `{heading}` of a table of the run has an unknown unit");
+            Failure::new(Kind::File, why)
+        })
+    };
+    Ok((name, found().map_err(|why: Failure| why.raise(py))?))
 }

@@ -115,6 +115,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(models::measure, module)?,
         wrap_pyfunction!(files::load, module)?,
         wrap_pyfunction!(files::save, module)?,
+        wrap_pyfunction!(files::log_columns, module)?,
+        wrap_pyfunction!(files::column_of_table, module)?,
         wrap_pyfunction!(forces::accelerations, module)?,
         wrap_pyfunction!(forces::potentials, module)?,
         wrap_pyfunction!(forces::field_at, module)?,

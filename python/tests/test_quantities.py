@@ -472,3 +472,19 @@ def test_what_is_more_than_a_quantity_is_refused_with_a_way_out() -> None:
     silent: Any = Simulated(POS)
     with pytest.raises(ap.ArgumentError, match=r"`pos` has the unit furlong and cannot convert it \(Simulated\): give `\.in_units"):
         ap.accelerations(silent, m)
+
+
+def test_units_of_datasets_are_not_dropped() -> None:
+    """Datasets of h5py and arrays of xarray have units among their attributes."""
+
+    class Dataset:
+        attrs = {"units": b"kpc"}
+        shape, dtype = (2, 3), np.dtype(float)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.eye(2, 3)
+
+    with pytest.raises(ap.ArgumentError, match="`pos` has the unit kpc and cannot convert it"):
+        ap.Bodies([1.0, 1.0], Dataset(), units="pc")
+    Dataset.attrs = {"long_name": b"places"}
+    assert len(ap.Bodies([1.0, 1.0], Dataset(), units="pc")) == 2

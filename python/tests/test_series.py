@@ -147,3 +147,35 @@ def test_logs_are_written_as_the_program_writes_them(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "RUN/diagnostics.csv").read_text().splitlines()[0] == header
+
+
+def test_logs_have_units_where_the_bodies_have_them(tmp_path: Path) -> None:
+    bodies = ap.plummer(50, mass="1e3 Msun", radius="1 pc")
+    simulation = ap.Simulation(bodies, softening="0.05 pc", dt="0.05 Myr", device="cpu", integrator="leapfrog")
+    simulation.integrate("0.2 Myr", every="0.1 Myr")
+    simulation.write_log(tmp_path / "log.csv")
+    header, *rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert header.startswith("step,time [Myr],kinetic [Msun km2/s2],") and ",r50 [pc]," in header
+    assert float(rows[-1].split(",")[1]) == pytest.approx(0.2, rel=1e-12)
+    assert float(rows[-1].split(",")[2]) == simulation.log["kinetic"][-1]
+    assert "time [Myr]" in ap.plot(tmp_path / "log.csv")["energy-drift"]
+
+
+def test_events_of_a_run_with_units_are_resumed(tmp_path: Path) -> None:
+    code = "from allpairs._program import main; main()"
+    run = (
+        "run cold-collapse --bodies 60 --seed 3 --mass 1e3Msun --radius 1pc --device cpu --checkpoint-every 50 --softening 0 "
+        "--dt 0.005Myr --steps 400 --integrator leapfrog --radius-of-bodies 0.02pc --on-collision merge --max-drift 9 --out "
+    )
+    arguments = [*run.split(), str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "run/collisions.csv").read_text().splitlines()
+    assert table[0].startswith("step,time [Myr],id_a,id_b,mass_a [Msun],mass_b [Msun],x [pc],") and len(table) > 2
+    events = ap.resume(tmp_path / "run").events
+    assert len(events) == len(table) - 1
+    units = ap.load(tmp_path / "run/final.allpairs").units
+    assert units is not None
+    unit = units.time / (1e6 * 365.25 * 86400)
+    times = [float(row.split(",")[1]) for row in table[1:]]
+    assert events["time"] * unit == pytest.approx(times, rel=1e-12)

@@ -1109,7 +1109,8 @@ def test_bodies_in_one_place_are_told() -> None:
     doubled.id += np.uint64(100)
     (text,) = simulate(doubled)
     assert text.startswith("the bodies with the ids 104 and 117 are in one place: without softening"), text
-    (text,) = simulate(doubled[np.repeat(np.arange(30), 2)])
+    ids, text = simulate(doubled[np.repeat(np.arange(30), 2)])
+    assert ids.startswith("several bodies have the id 100"), ids
     assert "are in one place, and so are 30 others: " in text, text
     assert not simulate(doubled, softening=0.1) and not simulate(ap.plummer(30, seed=1))
     # Of two bodies without mass neither attracts the other; of one with mass it does.
@@ -1185,3 +1186,13 @@ def test_a_chosen_step_that_bodies_outrun_is_told() -> None:
     # Two are near each other now and then; each simulation tells of it once.
     assert 1 <= len(outrun()) <= 3
     assert not outrun(dt=0.001)
+
+
+def test_ids_that_several_bodies_have_are_told() -> None:
+    bodies = ap.plummer(5, seed=1)
+    with pytest.warns(UserWarning, match="several bodies have the id 1: `set`"):
+        ap.Simulation(bodies[[3, 1, 1, 2]], softening=0.1, dt=0.1, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ap.Simulation(bodies, softening=0.1, dt=0.1, device="cpu")
+        ap.batch([bodies, bodies], softening=0.1, dt=0.1, device="cpu", accuracy="double")

@@ -3,6 +3,7 @@
 use super::{CompensatedSum, Conserved, EnergyLook, centre_of_mass, core_centre, minus, norm};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
+use crate::units::Measured;
 
 /// Shares of the mass for the [`lagrangian_radii`] of a [`Sample`].
 pub const MASS_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
@@ -78,6 +79,32 @@ impl Sample {
         "step10",
         "step50",
         "step90",
+    ];
+    /// Kinds of the numbers in [`COLUMNS`](Self::COLUMNS).
+    pub const MEASURED: [Measured; 23] = [
+        Measured::Time,
+        Measured::Energy,
+        Measured::Energy,
+        Measured::Energy,
+        Measured::Bare,
+        Measured::Bare,
+        Measured::Momentum,
+        Measured::Momentum,
+        Measured::Momentum,
+        Measured::AngularMomentum,
+        Measured::AngularMomentum,
+        Measured::AngularMomentum,
+        Measured::Length,
+        Measured::Length,
+        Measured::Length,
+        Measured::Length,
+        Measured::Length,
+        Measured::Length,
+        Measured::Time,
+        Measured::Bare,
+        Measured::Time,
+        Measured::Time,
+        Measured::Time,
     ];
 
     /// Takes the measure of `bodies`, for which `conserved` was found after `steps` steps of a run

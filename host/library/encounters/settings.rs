@@ -118,10 +118,12 @@ pub enum EncounterFault {
         /// Distance of the body from the centre of mass.
         distance: f64,
     },
-    /// A simulation that does not know how to make a backend of other bodies.
+    /// A simulation that does not know how to make a backend of other bodies, because [`Simulation::remade_by`] has not told it.
+    ///
+    /// [`Simulation::remade_by`]: crate::simulation::Simulation::remade_by
     #[error(
-        "bodies do not merge, bounce or disappear in a simulation on a backend of your own: say how \
-         another is made with `Simulation::remade_by`, or only log collisions and escapes"
+        "bodies do not merge, bounce or disappear in a simulation that was given its forces ready-made: only log \
+         collisions and escapes, or have the simulation make its forces itself"
     )]
     FixedBodies,
     /// Steps of single bodies, which the backend does not keep.

@@ -19,6 +19,7 @@
 //! may be turned over, `[3, N]` and `[7, N]`.
 //! Layout of an array: NumPy Enhancement Proposal 1.
 
+mod named;
 mod seal;
 mod structured;
 mod told;
@@ -227,6 +228,8 @@ pub(super) fn write_array(
 struct Archive<R> {
     zip: ZipArchive<R>,
     size: u64,
+    /// Quantities with a unit in the name of their array: name, unit, and name of the array.
+    with_units: Vec<[String; 3]>,
 }
 
 impl<R: Read + Seek> Archive<R> {
@@ -275,7 +278,28 @@ impl<R: Read + Seek> Archive<R> {
         }
         reader.rewind()?;
         let zip = ZipArchive::new(reader).map_err(|fault| zip_fault(PLACE, fault))?;
-        Ok(Self { zip, size })
+        let members = zip.file_names_raw();
+        let names: Vec<String> = members
+            .filter_map(|name| {
+                Some(
+                    std::str::from_utf8(name)
+                        .ok()?
+                        .strip_suffix(".npy")?
+                        .to_owned(),
+                )
+            })
+            .collect();
+        let with_unit = |name: &String| {
+            let (quantity, unit) = named::parts(name)?;
+            let is_told = !names.iter().any(|other| other == quantity);
+            is_told.then(|| [quantity, unit, name].map(str::to_owned))
+        };
+        let with_units = names.iter().filter_map(with_unit).collect();
+        Ok(Self {
+            zip,
+            size,
+            with_units,
+        })
     }
 
     /// The arrays that are there and not among those `used`.
@@ -284,13 +308,32 @@ impl<R: Read + Seek> Archive<R> {
         let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
         let is_used = |name: &str| {
             name.strip_suffix(".npy")
-                .is_some_and(|name| used.contains(&name))
+                .is_some_and(|name| used.iter().any(|used| self.array_of(used) == name))
         };
         names.filter(|name| !is_used(name)).collect()
     }
 
     fn has(&self, name: &str) -> bool {
-        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+        let array = self.array_of(name);
+        self.zip.index_for_name(&format!("{array}.npy")).is_some()
+    }
+
+    /// The name of the array that has a quantity.
+    fn array_of<'a>(&'a self, name: &'a str) -> &'a str {
+        let found = self
+            .with_units
+            .iter()
+            .find(|[quantity, ..]| quantity == name);
+        found.map_or(name, |[.., array]| array)
+    }
+
+    /// The unit in the name of the array that has a quantity.
+    fn unit_of(&self, name: &str) -> Option<&str> {
+        let found = self
+            .with_units
+            .iter()
+            .find(|[quantity, ..]| quantity == name);
+        found.map(|[_, unit, _]| unit.as_str())
     }
 
     fn one_of(&self, names: &[&'static str]) -> Option<&'static str> {
@@ -303,7 +346,7 @@ impl<R: Read + Seek> Archive<R> {
         name: &str,
         take: impl FnOnce(&Array, &mut dyn Read) -> Result<T, ReadFault>,
     ) -> Result<T, ReadFault> {
-        let member = format!("{name}.npy");
+        let member = format!("{}.npy", self.array_of(name));
         let mut file = self
             .zip
             .by_name(&member)
@@ -520,7 +563,20 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
         }
         None => bodies.kind.resize(n, BodyKind::Star),
     }
-    let told = archive.told()?;
+    let mut told = archive.told()?;
+    let units_of = |whole: Option<&'static str>, parts: &[&'static str]| {
+        [0, 1, 2].map(|k| archive.unit_of(whole.unwrap_or(parts[k])))
+    };
+    let [x, y, z] = units_of(position, &COORDINATES[..3]);
+    let [vx, vy, vz] = units_of(velocity, &COORDINATES[3..]);
+    match named::system(archive.unit_of(mass), [x, y, z, vx, vy, vz]) {
+        Ok(None) => {}
+        Ok(Some((units, factors))) => {
+            named::scale(&mut bodies, factors);
+            told.units = Some(units);
+        }
+        Err(note) => told.notes.push(note),
+    }
     let mut notes = told.notes;
     let time = archive.time(told.units, &mut notes)?;
     bodies.check()?;

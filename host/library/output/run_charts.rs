@@ -13,7 +13,8 @@ pub type NamedChart = (String, Chart);
 /// The charts that the columns of a log allow: `energy-drift`, `energy`, `virial-ratio`,
 /// `lagrangian-radii` and `momentum-drift`. `subtitle` says which run it was.
 ///
-/// Times and radii have named units if the units of the run are known.
+/// Times and radii have the units of their columns. Where columns do not tell any, they have named ones if the units
+/// of the run are known.
 ///
 /// # Errors
 /// There is no column `time`, or the drawing fails.
@@ -28,11 +29,21 @@ pub fn run_charts(
     let latest = time
         .iter()
         .fold(0.0_f64, |latest, time| latest.max(time.abs()));
-    let (time_label, time) = in_unit("time", time, units.map(|units| units.shown_time(latest)));
+    let shown = units.map(|units| units.shown_time(latest));
+    let (time_label, time) = match log.unit("time") {
+        Some(unit) => (labelled("time", Some(unit), None), time.to_vec()),
+        None => in_unit("time", time, shown),
+    };
     let half = log.column("r50").and_then(|radii| radii.first().copied());
     let length = units.map(|units| units.shown_length(half.unwrap_or_default()));
-    let (radius_label, _) = in_unit("radius that holds this share of the mass", &[], length);
-    let radius = length.map_or(1.0, |length| length.factor);
+    let radii = "radius that holds this share of the mass";
+    let (radius_label, radius) = match log.unit("r50") {
+        Some(unit) => (labelled(radii, Some(unit), None), 1.0),
+        None => (
+            in_unit(radii, &[], length).0,
+            length.map_or(1.0, |length| length.factor),
+        ),
+    };
     let over_time = |values: &[f64]| -> Vec<[f64; 2]> {
         time.iter().zip(values).map(|(t, v)| [*t, *v]).collect()
     };
@@ -227,6 +238,14 @@ mod tests {
                 "momentum-drift"
             ]
         );
+        // The units of columns are told as they are.
+        let in_units = RunLog::parse("time [yr],r50 [au]\n0,1\n2000,3\n").unwrap();
+        let pc = "pc".parse().ok();
+        let (_, chart) = run_charts(&in_units, "a run", pc).unwrap().remove(0);
+        let svg = chart.svg().unwrap();
+        for label in ["time [yr]", "share of the mass [au]", "2000"] {
+            assert!(svg.contains(label), "{label}: {svg}");
+        }
         let still = "time,energy\n0,-1\n1,-1\n"; // no drift: nothing to draw on a logarithmic axis
         assert_eq!(names(still), ["energy"]);
         for useless in ["energy\n1\n", "time,what\n1,2\n"] {

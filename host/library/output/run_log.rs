@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::io::{Printable, read_text};
+use crate::units::parts_of_heading;
 
 /// A log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLog {
     columns: BTreeMap<String, Vec<f64>>,
+    /// Units of columns that have such in their headings.
+    units: BTreeMap<String, String>,
 }
 
 /// Reason why a log cannot be read.
@@ -94,7 +97,19 @@ impl RunLog {
         if log.columns.values().all(Vec::is_empty) {
             return Err(LogFault::Empty);
         }
-        Ok(log)
+        Ok(log.with_units())
+    }
+
+    /// With the units of headings apart from the names.
+    fn with_units(self) -> Self {
+        let mut log = Self::default();
+        for (heading, numbers) in self.columns {
+            let (name, unit) = parts_of_heading(&heading);
+            let unit = unit.map(|unit| (name.to_owned(), unit.to_owned()));
+            log.units.extend(unit);
+            log.columns.insert(name.to_owned(), numbers);
+        }
+        log
     }
 
     fn parse_csv(text: &str) -> Result<Self, LogFault> {
@@ -130,6 +145,7 @@ impl RunLog {
         let names = names.into_iter().map(str::to_owned);
         Ok(Self {
             columns: names.zip(columns).collect(),
+            ..Self::default()
         })
     }
 
@@ -168,6 +184,11 @@ impl RunLog {
     pub fn column(&self, name: &str) -> Option<&[f64]> {
         self.columns.get(name).map(Vec::as_slice)
     }
+
+    /// The unit that a column has in its heading, such as `Myr` in `time [Myr]`.
+    pub fn unit(&self, name: &str) -> Option<&str> {
+        self.units.get(name).map(String::as_str)
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +208,12 @@ mod tests {
             assert!(energy[0] == -0.25 && energy[1].is_nan() && energy[2] == 1e-3);
             assert_eq!(log.column("none"), None);
         }
+        let csv = RunLog::parse("time [Myr],energy [Msun km2/s2],r50\n0,-1,2\n").unwrap();
+        let json = RunLog::parse("{\"time [Myr]\":0,\"energy [Msun km2/s2]\":-1,\"r50\":2}\n");
+        assert_eq!(csv, json.unwrap());
+        assert_eq!(csv.column("energy").unwrap(), [-1.0]);
+        let units = ["time", "energy", "r50"].map(|name| csv.unit(name));
+        assert_eq!(units, [Some("Myr"), Some("Msun km2/s2"), None]);
         let late = RunLog::parse("{\"a\":1}\n{\"a\":2,\"b\":3}\n").unwrap();
         assert!(late.column("b").unwrap()[0].is_nan());
     }

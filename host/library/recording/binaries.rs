@@ -7,31 +7,33 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::folder::last_snapshot;
+use super::heading::{Column, Heading};
 use super::pairs::elements;
 use super::rows::{Cell, Rows};
 use crate::binaries::Census;
 use crate::bodies::Bodies;
 use crate::physics::Physics;
+use crate::units::Measured;
 
 /// Name of the table in a run's folder.
 pub(super) const NAME: &str = "binaries.csv";
 
 /// Columns of the table. The last is the time of the snapshot from which on the two are a pair in each.
-const COLUMNS: [&str; 11] = [
-    "time",
-    "id_a",
-    "id_b",
-    "mass_a",
-    "mass_b",
-    "semi_major_axis",
-    "eccentricity",
-    "period",
-    "binding_energy",
-    "hard",
-    "since",
+const COLUMNS: [Column; 11] = [
+    ("time", Measured::Time),
+    ("id_a", Measured::Bare),
+    ("id_b", Measured::Bare),
+    ("mass_a", Measured::Mass),
+    ("mass_b", Measured::Mass),
+    ("semi_major_axis", Measured::Length),
+    ("eccentricity", Measured::Bare),
+    ("period", Measured::Time),
+    ("binding_energy", Measured::Energy),
+    ("hard", Measured::Bare),
+    ("since", Measured::Time),
 ];
 
-/// Since when bodies with these ids are pairs.
+/// Since when bodies with these ids are pairs, as the table has it: times that are read back keep their digits.
 type Since = BTreeMap<[u64; 2], f64>;
 
 /// The table, and the pairs of its last snapshot; clones share both.
@@ -43,16 +45,16 @@ pub(super) struct Binaries {
 
 impl Binaries {
     /// Begins the table in a folder.
-    pub(super) fn begin(folder: &Path) -> io::Result<Self> {
+    pub(super) fn begin(folder: &Path, heading: &Heading) -> io::Result<Self> {
         Ok(Self {
-            rows: Rows::create(folder, NAME, &COLUMNS)?,
+            rows: Rows::create(folder, NAME, &COLUMNS, heading)?,
             since: Arc::default(),
         })
     }
 
     /// Continues the table of a run that was stopped after `steps`. The table of snapshots ends there.
-    pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Self> {
-        let rows = Rows::resume(folder, NAME, &COLUMNS, steps)?;
+    pub(super) fn resume(folder: &Path, steps: u64, heading: &Heading) -> io::Result<Self> {
+        let rows = Rows::resume(folder, NAME, &COLUMNS, steps, heading)?;
         let last = last_snapshot(folder);
         let table = fs::read_to_string(folder.join(NAME))?;
         let of_row = |row: &str| {
@@ -79,14 +81,17 @@ impl Binaries {
         let mut before = self.since.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = Since::new();
         for pair in Census::of(bodies, physics).pairs {
-            let since = before.get(&pair.ids).copied().unwrap_or(time);
+            let since = before
+                .get(&pair.ids)
+                .copied()
+                .unwrap_or_else(|| self.rows.in_column(0, time));
             now.insert(pair.ids, since);
             let mut cells = vec![Cell::Number(time)];
             cells.extend(pair.ids.map(Cell::Id));
             cells.extend(pair.masses.map(Cell::Number));
             cells.extend(elements(&pair));
             cells.push(Cell::Id(pair.is_hard.into()));
-            cells.push(Cell::Number(since));
+            cells.push(Cell::InColumn(since));
             self.rows.append(steps, &cells)?;
         }
         *before = now;
@@ -129,8 +134,8 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let index = Rows::create(folder, INDEX, &OF_INDEX).unwrap();
-        let table = Binaries::begin(folder).unwrap();
+        let index = Rows::create(folder, INDEX, &OF_INDEX, &Heading::BARE).unwrap();
+        let table = Binaries::begin(folder, &Heading::BARE).unwrap();
         let add = |table: &Binaries, step: u64, distance: f64| {
             let time = step as f64;
             table
@@ -152,8 +157,8 @@ mod tests {
         let first = "0,0.0,7,8,0.5,0.5,1.0,0.0,6.283185307179586,0.125,1,0.0";
         assert_eq!(text.lines().nth(1), Some(first));
         for (stopped, next) in [(3, "3.0"), (2, "4.0")] {
-            drop(Rows::resume(folder, INDEX, &OF_INDEX, stopped).unwrap());
-            let table = Binaries::resume(folder, stopped).unwrap();
+            drop(Rows::resume(folder, INDEX, &OF_INDEX, stopped, &Heading::BARE).unwrap());
+            let table = Binaries::resume(folder, stopped, &Heading::BARE).unwrap();
             add(&table, 4, 1.0);
             assert_eq!(since().pop().as_deref(), Some(next));
         }

@@ -5,15 +5,23 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::heading::{Column, Heading};
 use super::rows::{Cell, Rows};
 use super::{RecordingError, io_error};
 use crate::backend::ForceError;
 use crate::simulation::{BodyChange, ChangeError, Simulation};
+use crate::units::Measured;
 
 /// Name of the log in a run's folder.
 pub(super) const NAME: &str = "changes.csv";
 
-const COLUMNS: [&str; 5] = ["time", "id", "mass", "outcome", "energy"];
+const COLUMNS: [Column; 5] = [
+    ("time", Measured::Time),
+    ("id", Measured::Bare),
+    ("mass", Measured::Mass),
+    ("outcome", Measured::Bare),
+    ("energy", Measured::Energy),
+];
 
 /// Changes of bodies, each at its time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,17 +103,22 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn begin(folder: &Path, table: ChangeTable) -> io::Result<Self> {
+    pub(super) fn begin(folder: &Path, table: ChangeTable, heading: &Heading) -> io::Result<Self> {
         Ok(Self::of(
             folder,
             table,
-            Rows::create(folder, NAME, &COLUMNS)?,
+            Rows::create(folder, NAME, &COLUMNS, heading)?,
         ))
     }
 
     /// Continues the log of a run that was stopped after `steps`.
-    pub(super) fn resume(folder: &Path, table: ChangeTable, steps: u64) -> io::Result<Self> {
-        let log = Rows::resume(folder, NAME, &COLUMNS, steps)?;
+    pub(super) fn resume(
+        folder: &Path,
+        table: ChangeTable,
+        steps: u64,
+        heading: &Heading,
+    ) -> io::Result<Self> {
+        let log = Rows::resume(folder, NAME, &COLUMNS, steps, heading)?;
         Ok(Self::of(folder, table, log))
     }
 

@@ -48,15 +48,15 @@ impl Condition {
         matches!(self.what, What::Look { .. })
     }
 
-    /// Returns whether a look meets it.
-    pub(super) fn is_met(&self, sample: &Sample) -> bool {
+    /// Returns whether a look meets it. Its columns in the log have these factors.
+    pub(super) fn is_met(&self, sample: &Sample, factors: &[f64]) -> bool {
         match self.what {
             What::Look {
                 column,
                 below,
                 bound,
             } => {
-                let value = sample.values()[column];
+                let value = factors.get(column).unwrap_or(&1.0) * sample.values()[column];
                 if below { value < bound } else { value > bound }
             }
             What::Wall(_) => false,

@@ -4,13 +4,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::heading::Column;
 use super::{binaries, changes, events, log, orbit, pairs, particles};
 use crate::io::is_partial;
+use crate::units::Measured;
 
 /// Table of the snapshots: their numbers and times.
 pub(super) const INDEX: &str = "index.csv";
 
-pub(super) const OF_INDEX: [&str; 2] = ["number", "time"];
+pub(super) const OF_INDEX: [Column; 2] = [("number", Measured::Bare), ("time", Measured::Time)];
 
 /// File of a run's folder that the claim on it is made through: never replaced and never removed.
 const LOCK: &str = ".lock";

@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use super::heading::{Column, Heading};
 use crate::diagnostics::Sample;
 
 /// The files' names in a run's folder.
@@ -19,11 +20,20 @@ pub(super) const NAMES: [&str; 2] = ["diagnostics.csv", "diagnostics.jsonl"];
 pub(super) struct Log {
     csv: File,
     jsonl: File,
+    /// Factors of the columns of the table.
+    of_csv: Vec<f64>,
+    /// Names and factors of the members of the lines.
+    of_jsonl: (Vec<String>, Vec<f64>),
+}
+
+/// Columns after the steps.
+fn columns() -> Vec<Column> {
+    Sample::COLUMNS.into_iter().zip(Sample::MEASURED).collect()
 }
 
 impl Log {
     /// New files in `folder`.
-    pub(super) fn create(folder: &Path) -> io::Result<Self> {
+    pub(super) fn create(folder: &Path, heading: &Heading) -> io::Result<Self> {
         let [csv, jsonl] = NAMES.map(|name| {
             OpenOptions::new()
                 .append(true)
@@ -31,13 +41,17 @@ impl Log {
                 .open(folder.join(name))
         });
         let (mut csv, jsonl) = (csv?, jsonl?);
-        write_header(&mut csv)?;
-        Ok(Self { csv, jsonl })
+        write_header(&mut csv, heading)?;
+        Ok(Self::of([csv, jsonl], [heading, heading]))
     }
 
     /// The files of `folder`, without what comes after `steps`; new where they are not there. Also
     /// names the rows before that are damaged, which stay.
-    pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<(Self, Vec<String>)> {
+    pub(super) fn resume(
+        folder: &Path,
+        steps: u64,
+        heading: &Heading,
+    ) -> io::Result<(Self, Vec<String>)> {
         let (mut csv, mut jsonl) = (open(folder, NAMES[0])?, open(folder, NAMES[1])?);
         let of_csv = cut(&mut csv, 1, steps, |row| {
             row.split(',').next()?.parse().ok()
@@ -46,8 +60,21 @@ impl Log {
             let rest = row.strip_prefix("{\"step\":")?;
             rest.split(',').next()?.parse().ok()
         })?;
-        if csv.metadata()?.len() == 0 {
-            write_header(&mut csv)?;
+        let (header, row) = (first_line(&mut csv)?, first_line(&mut jsonl)?);
+        let cells: Vec<&str> = header.split(',').skip(1).collect();
+        let of_header = |at: usize, name: &str| cells.get(at) == Some(&name);
+        let of_row = |_, name: &str| row.contains(&format!("\"{name}\":"));
+        // A file that is lost begins again in the units of the other.
+        let other = match header.is_empty() {
+            true => heading.of_table(&columns(), of_row),
+            false => heading.of_table(&columns(), of_header),
+        };
+        let headings = [
+            other.of_table(&columns(), of_header),
+            other.of_table(&columns(), of_row),
+        ];
+        if header.is_empty() {
+            write_header(&mut csv, &headings[0])?;
         }
         let damaged = [(NAMES[0], of_csv), (NAMES[1], of_jsonl)].map(|(name, lines)| {
             let first = lines.first()?;
@@ -59,13 +86,36 @@ impl Log {
                 "{name}: line {first}{others} cannot be read, and stays as it is"
             ))
         });
-        Ok((Self { csv, jsonl }, damaged.into_iter().flatten().collect()))
+        let log = Self::of([csv, jsonl], headings.each_ref());
+        Ok((log, damaged.into_iter().flatten().collect()))
+    }
+
+    fn of([csv, jsonl]: [File; 2], [of_csv, of_jsonl]: [&Heading; 2]) -> Self {
+        let columns = columns();
+        Self {
+            csv,
+            jsonl,
+            of_csv: of_csv.factors(&columns),
+            of_jsonl: (of_jsonl.names(&columns), of_jsonl.factors(&columns)),
+        }
+    }
+
+    /// Factors from the values of a sample to the numbers in the table.
+    pub(super) fn factors(&self) -> &[f64] {
+        &self.of_csv
     }
 
     /// Appends a row to both.
     pub(super) fn append(&mut self, sample: &Sample) -> io::Result<()> {
-        self.csv.write_all(csv_row(sample).as_bytes())?;
-        self.jsonl.write_all(json_row(sample).as_bytes())
+        let numbers = |factors: &[f64]| -> Vec<f64> {
+            let values = sample.values().into_iter().zip(factors);
+            values.map(|(value, factor)| factor * value).collect()
+        };
+        let row = csv_row(sample.steps, &numbers(&self.of_csv));
+        self.csv.write_all(row.as_bytes())?;
+        let (names, factors) = &self.of_jsonl;
+        let row = json_row(sample.steps, names, &numbers(factors));
+        self.jsonl.write_all(row.as_bytes())
     }
 
     /// Makes what was appended survive a power cut.
@@ -87,9 +137,18 @@ pub(super) fn open(folder: &Path, name: &str) -> io::Result<File> {
     options.read(true).append(true).create(true).open(path)
 }
 
-fn write_header(csv: &mut File) -> io::Result<()> {
-    let header = format!("step,{}\n", Sample::COLUMNS.join(","));
+fn write_header(csv: &mut File, heading: &Heading) -> io::Result<()> {
+    let header = format!("step,{}\n", heading.names(&columns()).join(","));
     csv.write_all(header.as_bytes())
+}
+
+/// The first line of a table, as far as it can be read; the table is then at its end again.
+pub(super) fn first_line(file: &mut File) -> io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut line = vec![];
+    BufReader::new(&mut *file).read_until(b'\n', &mut line)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
 }
 
 /// Keeps `header` rows and those after them up to `steps`. Returns the lines among them that are
@@ -126,9 +185,9 @@ pub(super) fn cut(
 }
 
 /// Numbers in the shortest form that reads back the same; nothing where there is no number.
-fn csv_row(sample: &Sample) -> String {
-    let mut row = sample.steps.to_string();
-    for value in sample.values() {
+fn csv_row(steps: u64, numbers: &[f64]) -> String {
+    let mut row = steps.to_string();
+    for value in numbers {
         if value.is_finite() {
             write!(row, ",{value:?}").expect("a string takes all");
         } else {
@@ -140,9 +199,9 @@ fn csv_row(sample: &Sample) -> String {
 }
 
 /// Like [`csv_row`], but as JSON, with `null` for missing numbers.
-fn json_row(sample: &Sample) -> String {
-    let mut row = format!("{{\"step\":{}", sample.steps);
-    for (name, value) in Sample::COLUMNS.iter().zip(sample.values()) {
+fn json_row(steps: u64, names: &[String], numbers: &[f64]) -> String {
+    let mut row = format!("{{\"step\":{steps}");
+    for (name, value) in names.iter().zip(numbers) {
         if value.is_finite() {
             write!(row, ",\"{name}\":{value:?}").expect("a string takes all");
         } else {
@@ -180,7 +239,7 @@ mod tests {
     #[test]
     fn rows_read_back() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create(folder.path()).unwrap();
+        let mut log = Log::create(folder.path(), &Heading::BARE).unwrap();
         log.append(&sample(10)).unwrap();
         let [csv, jsonl] = contents(folder.path());
         let (header, row) = csv.split_once('\n').unwrap();
@@ -200,17 +259,20 @@ mod tests {
             jsonl.ends_with("}\n") && jsonl.contains("\"virial_ratio\":null"),
             "{jsonl}"
         );
-        assert!(Log::create(folder.path()).is_err(), "does not replace");
+        assert!(
+            Log::create(folder.path(), &Heading::BARE).is_err(),
+            "does not replace"
+        );
     }
 
     #[test]
     fn a_file_that_is_lost_begins_again_and_the_other_goes_on() {
         for lost in [0, 1] {
             let folder = tempfile::tempdir().unwrap();
-            let mut log = Log::create(folder.path()).unwrap();
+            let mut log = Log::create(folder.path(), &Heading::BARE).unwrap();
             log.append(&sample(0)).unwrap();
             fs::remove_file(folder.path().join(NAMES[lost])).unwrap();
-            let (mut log, _) = Log::resume(folder.path(), 0).unwrap();
+            let (mut log, _) = Log::resume(folder.path(), 0, &Heading::BARE).unwrap();
             log.append(&sample(10)).unwrap();
             let rows = contents(folder.path()).map(|text| text.lines().count());
             assert_eq!(rows, [[2, 2], [3, 1]][lost]);
@@ -221,7 +283,7 @@ mod tests {
     #[test]
     fn what_comes_after_a_checkpoint_is_cut_off() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create(folder.path()).unwrap();
+        let mut log = Log::create(folder.path(), &Heading::BARE).unwrap();
         log.append(&sample(0)).unwrap();
         log.append(&sample(10)).unwrap();
         let expected = contents(folder.path());
@@ -232,8 +294,8 @@ mod tests {
             fs::write(folder.path().join(NAMES[0]), &csv).unwrap();
             fs::write(folder.path().join(NAMES[1]), &jsonl[..torn]).unwrap();
             let kept = if torn < expected[1].len() { 0 } else { 19 };
-            drop(Log::resume(folder.path(), kept).unwrap());
-            let (mut log, _) = Log::resume(folder.path(), kept).unwrap();
+            drop(Log::resume(folder.path(), kept, &Heading::BARE).unwrap());
+            let (mut log, _) = Log::resume(folder.path(), kept, &Heading::BARE).unwrap();
             if kept == 0 {
                 log.append(&sample(10)).unwrap();
             }
@@ -243,7 +305,7 @@ mod tests {
     #[test]
     fn damaged_rows_are_named_and_cost_no_others() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create(folder.path()).unwrap();
+        let mut log = Log::create(folder.path(), &Heading::BARE).unwrap();
         (0..20).for_each(|i| log.append(&sample(10 * i)).unwrap());
         drop(log);
         let path = folder.path().join(NAMES[0]);
@@ -252,7 +314,7 @@ mod tests {
         csv[starts[4] + 1] = b'x';
         csv[starts[7] + 1] = 0xff; // not UTF-8
         fs::write(&path, &csv).unwrap();
-        let (_, found) = Log::resume(folder.path(), 150).unwrap();
+        let (_, found) = Log::resume(folder.path(), 150, &Heading::BARE).unwrap();
         let rows = fs::read(&path).unwrap();
         assert_eq!(rows.iter().filter(|&&byte| byte == b'\n').count(), 17);
         assert_eq!(rows, csv[..rows.len()]);

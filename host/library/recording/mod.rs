@@ -30,6 +30,7 @@ mod changes;
 mod condition;
 mod events;
 mod folder;
+mod heading;
 mod log;
 mod orbit;
 mod pairs;
@@ -55,6 +56,7 @@ pub use self::condition::{Condition, NoCondition};
 use self::events::Events;
 use self::folder::{INDEX, OF_INDEX, next_number};
 pub use self::folder::{Lock, leftovers, lock, tables};
+use self::heading::Heading;
 use self::log::Log;
 pub use self::orbit::ORBIT;
 use self::orbit::OrbitRows;
@@ -202,10 +204,13 @@ impl Recording {
         simulation: &mut Simulation,
         mut watch: impl FnMut(RunEvent<'_>),
     ) -> Result<Self, RecordingError> {
+        let heading = Heading::of(&plan);
         let began = Instant::now();
         let origin = simulation.conserved()?;
         let energy_cost = began.elapsed();
-        let log = plan.diagnostics_every.map(|_| Log::create(folder));
+        let log = plan
+            .diagnostics_every
+            .map(|_| Log::create(folder, &heading));
         let mut recording = Self::new(folder, plan, origin, log.transpose(), 0)?;
         recording.energy_cost = energy_cost;
         let physics = *simulation.physics();
@@ -213,23 +218,25 @@ impl Recording {
         recording.orbit =
             OrbitRows::begin(folder, &external).map_err(|fault| io_error(folder, fault))?;
         let account = Account::begin(simulation.bodies()?, &physics, &external);
-        recording.particles = Particles::begin(folder, plan.diagnostics_every.is_some(), account)
-            .map_err(|fault| io_error(folder, fault))?;
+        recording.particles =
+            Particles::begin(folder, plan.diagnostics_every.map(|_| &heading), account)
+                .map_err(|fault| io_error(folder, fault))?;
         if plan.has_pairs(&physics) {
-            let pairs = pairs::begin(folder).map_err(|fault| io_error(folder, fault))?;
+            let pairs = pairs::begin(folder, &heading).map_err(|fault| io_error(folder, fault))?;
             recording.pairs = Some(pairs);
         }
         if let Some(encounters) = simulation.encounters() {
-            let events =
-                Events::begin(folder, encounters).map_err(|fault| io_error(folder, fault))?;
+            let events = Events::begin(folder, encounters, &heading)
+                .map_err(|fault| io_error(folder, fault))?;
             recording.events = Some(events);
         }
         if plan.snapshot_every.is_some() {
-            let index = Rows::create(folder, INDEX, &OF_INDEX);
+            let index = Rows::create(folder, INDEX, &OF_INDEX, &heading);
             recording.index = Some(index.map_err(|fault| io_error(folder, fault))?);
         }
         if plan.has_binaries(&physics) {
-            let binaries = Binaries::begin(folder).map_err(|fault| io_error(folder, fault))?;
+            let binaries =
+                Binaries::begin(folder, &heading).map_err(|fault| io_error(folder, fault))?;
             recording.binaries = Some(binaries);
         }
         let mut writer = recording.writer(simulation);
@@ -248,24 +255,26 @@ impl Recording {
     /// # Errors
     /// The file system's refusal.
     pub fn resume(folder: &Path, plan: Plan, from: &Checkpoint) -> Result<Self, RecordingError> {
-        let steps = from.clock.steps;
+        let (steps, heading) = (from.clock.steps, Heading::of(&plan));
         checkpoint::tidy(folder).map_err(|fault| io_error(folder, fault))?;
         let mut remarks = vec![];
         let log = plan.diagnostics_every.map(|_| {
-            let (log, found) = Log::resume(folder, steps)?;
+            let (log, found) = Log::resume(folder, steps, &heading)?;
             remarks = found;
             Ok(log)
         });
         let snapshots = plan.snapshots_due(&from.clock);
-        let is_logged = plan.diagnostics_every.is_some();
+        let logged = plan.diagnostics_every.map(|_| &heading);
         let origins = from.kept.particles.clone();
-        let particles = Particles::resume(folder, is_logged, origins, steps)
+        let particles = Particles::resume(folder, logged, origins, steps)
             .map_err(|fault| io_error(folder, fault))?;
         let looks_for = !from.kept.radii.is_empty();
-        let events = looks_for.then(|| Events::resume(folder, steps)).transpose();
+        let events = looks_for
+            .then(|| Events::resume(folder, steps, &heading))
+            .transpose();
         let events = events.map_err(|fault| io_error(folder, fault))?;
         let index = plan.snapshot_every.map(|_| {
-            let rows = Rows::resume(folder, INDEX, &OF_INDEX, steps)?;
+            let rows = Rows::resume(folder, INDEX, &OF_INDEX, steps, &heading)?;
             Ok((rows, next_number(folder)?))
         });
         let index = index.transpose().map_err(|fault| io_error(folder, fault))?;
@@ -333,9 +342,10 @@ impl Recording {
     /// # Errors
     /// The file system's refusal.
     pub fn with_changes(self, table: ChangeTable) -> Result<Self, RecordingError> {
+        let heading = Heading::of(&self.plan);
         let changes = match self.resumed_at {
-            None => Changes::begin(&self.folder, table),
-            Some(steps) => Changes::resume(&self.folder, table, steps),
+            None => Changes::begin(&self.folder, table, &heading),
+            Some(steps) => Changes::resume(&self.folder, table, steps, &heading),
         };
         let changes = changes.map_err(|fault| io_error(&self.folder, fault))?;
         Ok(Self {
@@ -512,12 +522,13 @@ impl Recording {
             }
             watch(event)
         };
+        let heading = Heading::of(&self.plan);
         if let (Some(steps), None, true) = (
             self.resumed_at,
             &self.pairs,
             self.plan.has_pairs(simulation.physics()),
         ) {
-            let pairs = pairs::resume(&self.folder, steps);
+            let pairs = pairs::resume(&self.folder, steps, &heading);
             self.pairs = Some(pairs.map_err(|fault| io_error(&self.folder, fault))?);
         }
         if let (Some(steps), None, true) = (
@@ -525,7 +536,7 @@ impl Recording {
             &self.binaries,
             self.plan.has_binaries(simulation.physics()),
         ) {
-            let binaries = Binaries::resume(&self.folder, steps);
+            let binaries = Binaries::resume(&self.folder, steps, &heading);
             self.binaries = Some(binaries.map_err(|fault| io_error(&self.folder, fault))?);
         }
         if let (Some(steps), None, Some(_)) =
@@ -537,9 +548,11 @@ impl Recording {
         }
         let (began, met) = (Instant::now(), RefCell::new(None));
         let conditions = self.stop_if.clone();
+        let log = self.log.as_ref();
+        let factors = log.map_or(vec![], |log| lock_log(log).factors().to_vec());
         let mut watch = |event: RunEvent<'_>| {
             let is_met = |condition: &&Condition| match &event {
-                RunEvent::Sample(sample) => condition.is_met(sample),
+                RunEvent::Sample(sample) => condition.is_met(sample, &factors),
                 RunEvent::Progress(_) => condition.is_over(began.elapsed()),
                 _ => false,
             };

@@ -4,13 +4,24 @@ use std::io;
 use std::path::Path;
 
 use super::folder::last_snapshot;
+use super::heading::{Column, Heading};
 use super::rows::{Cell, Rows};
 use crate::fields::External;
+use crate::units::Measured;
 
 /// Name of the table of the origin's orbit, in the folder of a run in its own frame.
 pub const ORBIT: &str = "orbit.csv";
 
-const COLUMNS: [&str; 7] = ["time", "x", "y", "z", "vx", "vy", "vz"];
+/// Columns in the units of the run, in which `--orbit` and the paths of fields take them.
+const COLUMNS: [Column; 7] = [
+    ("time", Measured::Bare),
+    ("x", Measured::Bare),
+    ("y", Measured::Bare),
+    ("z", Measured::Bare),
+    ("vx", Measured::Bare),
+    ("vy", Measured::Bare),
+    ("vz", Measured::Bare),
+];
 
 /// The table, and the step of its last row.
 #[derive(Clone, Debug)]
@@ -24,7 +35,7 @@ impl OrbitRows {
     pub(super) fn begin(folder: &Path, external: &External) -> io::Result<Option<Self>> {
         let rows = external
             .origin()
-            .map(|_| Rows::create(folder, ORBIT, &COLUMNS));
+            .map(|_| Rows::create(folder, ORBIT, &COLUMNS, &Heading::BARE));
         let rows = rows.transpose()?;
         Ok(rows.map(|rows| Self { rows, last: None }))
     }
@@ -39,7 +50,7 @@ impl OrbitRows {
             steps.saturating_sub(1)
         };
         Ok(Self {
-            rows: Rows::resume(folder, ORBIT, &COLUMNS, kept)?,
+            rows: Rows::resume(folder, ORBIT, &COLUMNS, kept, &Heading::BARE)?,
             last: is_due.then_some(steps),
         })
     }

@@ -3,38 +3,40 @@
 use std::io;
 use std::path::Path;
 
+use super::heading::{Column, Heading};
 use super::rows::{Cell, Rows};
 use crate::binaries::{Census, Pair};
 use crate::bodies::Bodies;
 use crate::physics::Physics;
+use crate::units::Measured;
 
 /// Name of the log in a run's folder.
 pub(super) const NAME: &str = "pairs.csv";
 
 /// Columns of the log; the last ones are of the pair with the most binding energy, and empty where there is
 /// no pair.
-const COLUMNS: [&str; 11] = [
-    "time",
-    "least_distance",
-    "median_distance",
-    "pairs",
-    "hard_pairs",
-    "id_a",
-    "id_b",
-    "semi_major_axis",
-    "eccentricity",
-    "period",
-    "binding_energy",
+const COLUMNS: [Column; 11] = [
+    ("time", Measured::Time),
+    ("least_distance", Measured::Length),
+    ("median_distance", Measured::Length),
+    ("pairs", Measured::Bare),
+    ("hard_pairs", Measured::Bare),
+    ("id_a", Measured::Bare),
+    ("id_b", Measured::Bare),
+    ("semi_major_axis", Measured::Length),
+    ("eccentricity", Measured::Bare),
+    ("period", Measured::Time),
+    ("binding_energy", Measured::Energy),
 ];
 
 /// A new log in a folder.
-pub(super) fn begin(folder: &Path) -> io::Result<Rows> {
-    Rows::create(folder, NAME, &COLUMNS)
+pub(super) fn begin(folder: &Path, heading: &Heading) -> io::Result<Rows> {
+    Rows::create(folder, NAME, &COLUMNS, heading)
 }
 
 /// That of a run that was stopped after `steps`.
-pub(super) fn resume(folder: &Path, steps: u64) -> io::Result<Rows> {
-    Rows::resume(folder, NAME, &COLUMNS, steps)
+pub(super) fn resume(folder: &Path, steps: u64, heading: &Heading) -> io::Result<Rows> {
+    Rows::resume(folder, NAME, &COLUMNS, steps, heading)
 }
 
 /// Elements of a pair's orbit, in the order of the columns.

@@ -4,11 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::heading::{Column, Heading};
 use super::rows::{Cell, Rows};
 use crate::bodies::Bodies;
 use crate::fields::External;
 use crate::physics::Physics;
 use crate::test_particles::{Account, Look, Origin};
+use crate::units::Measured;
 
 /// Name of the log in a run's folder.
 pub(super) const NAME: &str = "test-particles.csv";
@@ -24,13 +26,13 @@ impl Particles {
     /// Opens the account at the beginning of a run, if there are test particles, and their log.
     pub(super) fn begin(
         folder: &Path,
-        is_logged: bool,
+        heading: Option<&Heading>,
         account: Option<Account>,
     ) -> io::Result<Option<Self>> {
         let Some(account) = account else {
             return Ok(None);
         };
-        let rows = is_logged.then(|| Rows::create(folder, NAME, &columns()));
+        let rows = heading.map(|heading| Rows::create(folder, NAME, &columns(), heading));
         Ok(Some(Self {
             account: Arc::new(account),
             rows: rows.transpose()?,
@@ -40,14 +42,14 @@ impl Particles {
     /// Continues the table of a run that was stopped after `steps`.
     pub(super) fn resume(
         folder: &Path,
-        is_logged: bool,
+        heading: Option<&Heading>,
         origins: Vec<Origin>,
         steps: u64,
     ) -> io::Result<Option<Self>> {
         let Some(account) = Account::resume(origins) else {
             return Ok(None);
         };
-        let rows = is_logged.then(|| Rows::resume(folder, NAME, &columns(), steps));
+        let rows = heading.map(|heading| Rows::resume(folder, NAME, &columns(), steps, heading));
         Ok(Some(Self {
             account: Arc::new(account),
             rows: rows.transpose()?,
@@ -78,8 +80,8 @@ impl Particles {
     }
 }
 
-fn columns() -> Vec<&'static str> {
-    let mut columns = vec!["time"];
-    columns.extend(Look::COLUMNS);
+fn columns() -> Vec<Column> {
+    let mut columns = vec![("time", Measured::Time)];
+    columns.extend(Look::COLUMNS.into_iter().zip(Look::MEASURED));
     columns
 }

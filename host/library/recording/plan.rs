@@ -9,7 +9,7 @@ use crate::integrator::{Pace, TimeSteps};
 use crate::io::Format;
 use crate::physics::Physics;
 use crate::simulation::Clock;
-use crate::units::Units;
+use crate::units::{Shown, Units};
 
 /// Records to keep, and the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Plan {
     pub format: Format,
     /// Units of the bodies, which snapshots record.
     pub units: Option<Units>,
+    /// Unit of times in tables, where the units of the bodies are known. Without one, one that suits the run.
+    pub time_unit: Option<Shown>,
 }
 
 /// A distance between events.

@@ -19,7 +19,7 @@ const PHYSICS: Physics = Physics {
     softening: 0.01,
 };
 
-const PLAN: Plan = Plan {
+pub(super) const PLAN: Plan = Plan {
     steps: 12,
     until: None,
     diagnostics_every: Some(3),
@@ -27,6 +27,7 @@ const PLAN: Plan = Plan {
     checkpoint_every: Some(Every::Steps(5)),
     format: Format::Csv,
     units: None,
+    time_unit: None,
 };
 
 /// A run of a sphere far from the origin, where shifting the frame rounds.
@@ -198,6 +199,7 @@ fn stops_are_where_something_is_due() {
         checkpoint_every: None,
         format: Format::Tipsy(TipsyDialect::Standard),
         units: None,
+        time_unit: None,
     };
     for dt in [0.01_f64, -0.01, 0.003, 0.7] {
         let direction = dt.signum();

@@ -106,10 +106,10 @@ pub enum ChangeError {
          the order of bodies: begin another simulation"
     )]
     OtherDominant(u64),
-    /// A simulation that does not know how to make a backend of other bodies.
+    /// A simulation that does not know how to make a backend of other bodies, because [`Simulation::remade_by`] has not told it.
     #[error(
-        "bodies do not change in a simulation on a backend of your own: say how another is made with \
-         `Simulation::remade_by`"
+        "bodies do not change in a simulation that was given its forces ready-made: have the simulation make its \
+         forces itself"
     )]
     FixedBodies,
     /// A force that knows the direction of time.

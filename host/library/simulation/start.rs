@@ -212,7 +212,12 @@ impl OpenedRun {
             let external = backend.external();
             if run.spec.eta.is_some() {
                 why = Some(String::new());
-                return Ok(suggest::longest_step(&bodies, &accelerations, external));
+                let longest = suggest::longest_step(&bodies, &accelerations, external);
+                // Nothing pulls a group of all bodies.
+                return Ok(match longest > 0.0 {
+                    true => longest,
+                    false => suggest::longest_of_group(&bodies, &run.physics),
+                });
             }
             let times = run.advice.leapfrogs_a_step(run.integrator);
             let span = run.spec.span();

@@ -449,3 +449,32 @@ fn a_simulation_goes_back_to_a_good_state() {
         Err(ForceError::NotFinite { .. })
     ));
 }
+
+/// Two bodies that fall onto each other are one group, and no end says how long a step may be.
+#[test]
+fn a_group_of_all_bodies_has_a_longest_step() {
+    let bodies = crate::bodies::Bodies::at_rest(&[[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], &[1.0, 1.0]);
+    let mut simulation = Simulation::builder(bodies).build().expect("a run");
+    let expected = (1.0_f64 / 2.0).sqrt() / 8.0;
+    let Pace::Adaptive { longest, .. } = simulation.pace() else {
+        panic!("steps follow the motion")
+    };
+    assert!((longest - expected).abs() < 1e-12, "{longest}");
+    simulation.run_until(1.0).expect("it goes on");
+    let distance = 2.0 * simulation.bodies().expect("two").x[1];
+    // x = cos²θ and t = (θ + sin θ cos θ), in units of √(d³/(2GM)), d = 2 and M = 2.
+    let (mut low, mut high) = (0.0_f64, 1.5);
+    for _ in 0..60 {
+        let angle: f64 = 0.5 * (low + high);
+        let time = 2.0_f64.sqrt() * (angle + angle.sin() * angle.cos());
+        (low, high) = if time < 1.0 {
+            (angle, high)
+        } else {
+            (low, angle)
+        };
+    }
+    assert!(
+        (distance - 2.0 * low.cos().powi(2)).abs() < 1e-6,
+        "{distance}"
+    );
+}

@@ -177,17 +177,33 @@ pub fn changed_pairs(bodies: &Bodies, physics: &Physics, systems: usize) -> Vec<
     let unsoftened = physics_of(physics.law, physics.g);
     let of_system = |system: Bodies| {
         let massive = massive(&system, &unsoftened);
-        let axes = axes_of_pairs(&massive, &unsoftened);
-        let changed = axes
-            .into_iter()
-            .filter(|axis| *axis < MUCH_WIDER * physics.softening);
-        let changed: Vec<f64> = changed.collect();
-        let are_chance = massive.len() > FEW_ENOUGH && !are_binaries(changed.len(), massive.len());
-        if are_chance { vec![] } else { changed }
+        let changed = changed_in(&massive, physics);
+        changed.into_iter().map(|(_, axis)| axis)
     };
     let mut axes: Vec<f64> = each_system(bodies, systems).flat_map(of_system).collect();
     axes.sort_by(f64::total_cmp);
     axes
+}
+
+/// Indices and semi-major axes of the pairs of one system that the softening of `physics` changes, of which all bodies
+/// have mass.
+fn changed_in(massive: &Bodies, physics: &Physics) -> Vec<([usize; 2], f64)> {
+    let mut changed = pairs_with_axes(massive, &physics_of(physics.law, physics.g));
+    changed.retain(|(_, axis)| *axis < MUCH_WIDER * physics.softening);
+    let are_chance = massive.len() > FEW_ENOUGH && !are_binaries(changed.len(), massive.len());
+    if are_chance { vec![] } else { changed }
+}
+
+/// The shortest time in which a pair that softening changes goes a softening length: it has the speed of its orbit
+/// without softening, which is fast for what is left of its attraction.
+pub(super) fn crossing_time(bodies: &Bodies, physics: &Physics) -> Option<f64> {
+    let massive = massive(bodies, &physics_of(physics.law, physics.g));
+    let time = |([i, j], _): ([usize; 2], f64)| {
+        let (a, b) = (massive.body(i), massive.body(j));
+        physics.softening / distance(a.velocity, b.velocity)
+    };
+    let times = changed_in(&massive, physics).into_iter().map(time);
+    times.filter(|time| time.is_finite()).reduce(f64::min)
 }
 
 /// Returns whether this number of pairs, of bodies with mass, is no chance.
@@ -204,9 +220,15 @@ fn massive(bodies: &Bodies, physics: &Physics) -> Bodies {
     massive
 }
 
-/// Semi-major axes of bound pairs that are close compared with the distance to the next body. (In dense regions some
-/// bodies are always near each other.)
+/// Semi-major axes of the pairs of [`pairs_with_axes`].
 fn axes_of_pairs(massive: &Bodies, physics: &Physics) -> Vec<f64> {
+    let pairs = pairs_with_axes(massive, physics).into_iter();
+    pairs.map(|(_, axis)| axis).collect()
+}
+
+/// Indices and semi-major axes of bound pairs that are close compared with the distance to the next body. (In dense regions some
+/// bodies are always near each other.)
+fn pairs_with_axes(massive: &Bodies, physics: &Physics) -> Vec<([usize; 2], f64)> {
     if matches!(physics.law, ForceLaw::AttractRepel { .. }) {
         return vec![]; // none of its orbits are ellipses
     }
@@ -223,9 +245,10 @@ fn axes_of_pairs(massive: &Bodies, physics: &Physics) -> Vec<f64> {
     let others = nearest(&places).into_iter().map(Some);
     let with_others = (alone.into_iter()).zip(others.chain(std::iter::once(None)));
     let axis = |(i, other): (usize, Option<Neighbour>)| {
-        let pair = binaries::pair(massive, physics, [i, partners[i]?])?;
+        let both = [i, partners[i]?];
+        let pair = binaries::pair(massive, physics, both)?;
         let limit = other.map_or(f64::INFINITY, |other| TIGHT * other.distance);
-        (pair.semi_major_axis < limit).then_some(pair.semi_major_axis)
+        (pair.semi_major_axis < limit).then_some((both, pair.semi_major_axis))
     };
     with_others.filter_map(axis).collect()
 }

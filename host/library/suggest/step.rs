@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::close::time_in_falls;
+use super::softening::crossing_time;
 use super::{Chosen, FEW, distance, median};
 use crate::bodies::{Bodies, Body};
 use crate::fields::External;
@@ -88,6 +89,17 @@ pub fn longest_step(
     dynamical_time(bodies, accelerations, external) / 8.0
 }
 
+/// The longest of steps for bodies that are one group, which is followed apart: an eighth of `√(d³ / (G M))`, d being the
+/// largest distance from their centre of mass. 0 if they do not attract each other.
+pub fn longest_of_group(bodies: &Bodies, physics: &Physics) -> f64 {
+    let centre = bodies.centre_of_mass().unwrap_or_default();
+    let places = bodies.iter().map(|body| distance(body.position, centre));
+    let farthest = places.fold(0.0, f64::max);
+    let mass = physics.g.abs() * bodies.total_mass();
+    let time = (farthest / mass).sqrt() * farthest;
+    if time.is_finite() { time / 8.0 } else { 0.0 }
+}
+
 /// A time step of a fixed-step integrator, from the state and the accelerations at the start, and
 /// why this one. An integrator of higher order than leapfrog can take several `times` as much. The run takes a time of
 /// this `span`, or an infinite one.
@@ -99,7 +111,8 @@ pub fn longest_step(
 /// inward: a sixth of `√(ε³ / (G M))`.
 /// Pairs pass each other: a tenth of `√(d³ / (G (m₁ + m₂)))`, d² being the sum of the squares of ε and of their
 /// pericentre. These pairs are any two of fewer than 100 bodies. Of more, a body that has a hundredth of the mass
-/// makes pairs with all others. Without softening, a hundredth of `√(r / a)` for the body with
+/// makes pairs with all others. Bound pairs that softening changes: half of the
+/// time in which the fastest of them goes a softening length. Without softening, a hundredth of `√(r / a)` for the body with
 /// the shortest such time, r being its distance from the centre of mass: some 600 steps for a
 /// circular orbit. In external fields at most a hundredth of the time in which they turn a body by a radian. It is taken
 /// where the body is, and on the way to the pericentre about their centres, if they rest. This limit is not below 1/500 of the others. 0
@@ -179,6 +192,7 @@ fn step_of_bodies(
             whole(bodies, physics, times),
             collapse(bodies, physics, accelerations, times),
             softened_passage(bodies, physics, times),
+            loosened(bodies, physics, times),
         ];
         let shorter = |a: Chosen, b: Chosen| match b.value < a.value {
             true => b,
@@ -324,6 +338,15 @@ fn softened_passage(bodies: &Bodies, physics: &Physics, times: f64) -> Option<Ch
         );
         Chosen::new(0.1 * times * time, why)
     })
+}
+
+/// The step for bound pairs that softening loosens, or parts: they leave its reach as fast as they went round.
+fn loosened(bodies: &Bodies, physics: &Physics, times: f64) -> Option<Chosen> {
+    const SHARE: f64 = 0.5;
+    let time = crossing_time(bodies, physics)?;
+    let why =
+        "half of the time in which the fastest pair that softening changes goes a softening length";
+    Some(Chosen::new(SHARE * times * time, why))
 }
 
 /// Four digits, for people.

@@ -167,6 +167,28 @@ fn a_softening_that_changes_orbits_is_found() {
     }
 }
 
+/// A pair far inside the softening leaves its reach as fast as it went round.
+#[test]
+fn pairs_that_softening_parts_are_followed() {
+    let pair = two_body(1.0, 0.0).expect("bodies");
+    let physics = Physics {
+        softening: 100.0,
+        ..GRAVITY
+    };
+    let pull = 0.5 / physics.softening.powi(3);
+    let accelerations = [[pull, 0.0, 0.0], [-pull, 0.0, 0.0]];
+    for times in [1.0, 2.0] {
+        let span = (times, f64::INFINITY);
+        let chosen = choose_step(&pair, &physics, &accelerations, None, span);
+        // The two have the relative speed 1.
+        assert!(
+            (chosen.value / (50.0 * times) - 1.0).abs() < 1e-9,
+            "{chosen:?}"
+        );
+        assert!(chosen.why.contains("softening length"), "{chosen:?}");
+    }
+}
+
 /// Of many bodies, too, fixed steps follow a close pair that is not of the heaviest body, or the
 /// program says that they cannot.
 #[test]

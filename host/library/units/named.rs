@@ -40,7 +40,7 @@ impl Units {
 }
 
 /// Name of a unit of this size, with a power of ten before it if need be.
-fn name(dimension: Dimension, size: f64) -> Option<String> {
+pub(super) fn name(dimension: Dimension, size: f64) -> Option<String> {
     let units = || UNITS.iter().filter(|(_, of, _)| *of == dimension);
     let is = |ratio: f64| (ratio - 1.0).abs() <= ROUNDING;
     if let Some((name, ..)) = units().find(|(.., unit)| is(size / unit)) {

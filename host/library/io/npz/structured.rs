@@ -9,8 +9,9 @@ use super::super::column::{
     ID, IDS, KIND, KINDS, MASS, Malformed, Numbers, POSITION, TIME, VELOCITY, left_out,
 };
 use super::super::{Contents, ReadFault, Snapshot};
-use super::{PLACE, numbers};
+use super::{PLACE, named, numbers};
 use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
+use crate::units::Dimension;
 
 /// A field of each row.
 struct Field {
@@ -35,7 +36,7 @@ impl Rows {
     /// Takes the header of an array apart; `None` if its elements have no fields.
     pub(super) fn parse(header: &str) -> Option<Self> {
         let (_, rest) = header.split_once("'descr':")?;
-        let (mut list, rest) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
+        let (mut list, rest) = list_in(rest.trim_start())?;
         let (mut fields, mut width) = (vec![], 0_usize);
         while let Some(field) = list.strip_prefix("('") {
             let (name, field) = field.split_once('\'')?;
@@ -94,15 +95,17 @@ impl Rows {
         let mut find = |names: &[&str], count: usize| {
             let is_it = |field: &&Field| {
                 let mut names = names.iter();
-                field.count == count && names.any(|name| name.eq_ignore_ascii_case(&field.name))
+                let quantity = named::parts(&field.name).map_or(&*field.name, |(name, _)| name);
+                field.count == count && names.any(|name| name.eq_ignore_ascii_case(quantity))
             };
             let field = self.fields.iter().find(is_it)?;
             used.push(&field.name);
-            Some((field.offset, field.numbers?))
+            let unit = named::parts(&field.name).map(|(_, unit)| unit);
+            Some((field.offset, field.numbers?, unit))
         };
         let mut triple = |whole: &[&str], letters: &[&str], parts: &[&'static str]| {
-            if let Some((offset, numbers)) = find(whole, 3).or_else(|| find(letters, 3)) {
-                return Ok([0, 1, 2].map(|k| (offset + k * numbers.bytes, numbers)));
+            if let Some((offset, numbers, unit)) = find(whole, 3).or_else(|| find(letters, 3)) {
+                return Ok([0, 1, 2].map(|k| (offset + k * numbers.bytes, numbers, unit)));
             }
             let mut columns = [None; 3];
             for (column, part) in columns.iter_mut().zip(parts) {
@@ -122,8 +125,9 @@ impl Rows {
             .ok_or_else(|| malformed(format!("it has no field of numbers {}", MASS[0])))?;
         let (id, kind) = (find(&ID, 1), find(&KIND, 1));
         let time = find(&TIME, 1);
-        let real = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.real(&row[offset..]);
-        let whole = |row: &[u8], (offset, numbers): (usize, Numbers)| numbers.id(&row[offset..]);
+        type Place<'a> = (usize, Numbers, Option<&'a str>);
+        let real = |row: &[u8], (offset, numbers, _): Place<'_>| numbers.real(&row[offset..]);
+        let whole = |row: &[u8], (offset, numbers, _): Place<'_>| numbers.id(&row[offset..]);
         let mut bodies = Bodies::default();
         for (index, row) in (0..).zip(bytes.chunks_exact(self.width)) {
             let fault = |name: &str, allowed: &str| {
@@ -148,6 +152,16 @@ impl Rows {
         if bodies.is_empty() {
             return Err(ReadFault::NoBodies);
         }
+        let [x, y, z] = position.map(|(.., unit)| unit);
+        let [vx, vy, vz] = velocity.map(|(.., unit)| unit);
+        let (units, note) = match named::system(mass.2, [x, y, z, vx, vy, vz]) {
+            Ok(system) => (system, None),
+            Err(note) => (None, Some(note)),
+        };
+        let units = units.map(|(units, factors)| {
+            named::scale(&mut bodies, factors);
+            units
+        });
         bodies.check()?;
         let times = (bytes.chunks_exact(self.width)).filter_map(|row| Some(real(row, time?)));
         let times: Vec<f64> = times.collect();
@@ -156,7 +170,12 @@ impl Rows {
             let problem = "its rows are of several times: keep the rows of one snapshot";
             return Err(malformed(problem.to_owned()));
         }
+        let seconds = time.and_then(|(.., unit)| named::size(unit?, Dimension::Time));
         let time = times.first().copied().unwrap_or(0.0);
+        let time = match (seconds, units) {
+            (Some(seconds), Some(units)) => time * (seconds / units.time),
+            _ => time,
+        };
         // Times of single bodies, as ages are.
         let time = if differ || !time.is_finite() {
             0.0
@@ -166,15 +185,31 @@ impl Rows {
         let names = self.fields.iter().map(|field| &field.name);
         // Fields without names are padding.
         let names = names.filter(|name| !name.is_empty());
-        let is_used =
-            |name: &&String| used.contains(name) && !(differ && TIME.contains(&name.as_str()));
+        let is_time =
+            |name: &str| TIME.contains(&named::parts(name).map_or(name, |(name, _)| name));
+        let is_used = |name: &&String| used.contains(name) && !(differ && is_time(name));
         let others: Vec<&String> = names.filter(|name| !is_used(name)).collect();
-        let mut contents = Contents::from(Snapshot { time, bodies });
+        let mut contents = Contents {
+            units,
+            notes: note.into_iter().collect(),
+            ..Contents::from(Snapshot { time, bodies })
+        };
         if !others.is_empty() {
             contents.notes.push(left_out("fields", &others));
         }
         Ok(contents)
     }
+}
+
+/// The content of the list at the beginning of a text, and what follows. Names in quotes may have brackets.
+fn list_in(text: &str) -> Option<(&str, &str)> {
+    let list = text.strip_prefix('[')?;
+    let mut is_quoted = false;
+    let end = list.find(|c: char| {
+        is_quoted ^= c == '\'';
+        c == ']' && !is_quoted
+    })?;
+    Some((&list[..end], &list[end + 1..]))
 }
 
 /// The product of numbers with commas between them.

@@ -356,6 +356,53 @@ fn times_in_fields_are_those_of_snapshots() {
     assert!(several.contains("several times"), "{several}");
 }
 
+#[test]
+fn units_in_names_of_fields_and_members_are_read() {
+    let row = floats(&[5.0, 7.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let fields = |names: [&str; 8]| names.map(|name| format!("('{name}', '>f4')")).join(", ");
+    let found = |names| {
+        let file = structured(&fields(names), 1, &row);
+        read(io::Cursor::new(&file), file.len() as u64).expect("a snapshot")
+    };
+    let mixed = [
+        "time [Myr]",
+        "m_Msun",
+        "x [pc]",
+        "y [kpc]",
+        "z (pc)",
+        "vx_kms",
+        "vy/(km/s)",
+        "vz [km/s]",
+    ];
+    let contents = found(mixed);
+    let units = contents.units.expect("units");
+    assert_eq!(units.names(), "pc, Msun, km/s");
+    let body = contents.snapshot.bodies.body(0);
+    assert_eq!((body.position[0], body.mass), (1.0, 7.0));
+    assert!((body.position[1] - 2000.0).abs() < 1e-9, "{body:?}");
+    assert!((contents.snapshot.time * 0.977_792 - 5.0).abs() < 1e-5);
+    assert_eq!(contents.notes, [""; 0]);
+    let few = found(["t", "m", "x_pc", "y_pc", "z_pc", "vx", "vy", "vz"]);
+    assert_eq!(few.units, None);
+    assert!(
+        few.notes[0].contains("(pc) make no system"),
+        "{:?}",
+        few.notes
+    );
+
+    let matrix = || floats(&[1.0, 2.0, 3.0]);
+    let file = archive(&[
+        ("mass_Msun", ">f4", "1,", floats(&[7.0])),
+        ("pos [kpc]", ">f4", "1, 3", matrix()),
+        ("vel_km_s", ">f4", "1, 3", matrix()),
+        ("t [Myr]", ">f4", "1,", floats(&[5.0])),
+    ]);
+    let contents = read(io::Cursor::new(&file), file.len() as u64).expect("a snapshot");
+    assert_eq!(contents.units.expect("units").names(), "kpc, Msun, km/s");
+    assert_eq!(contents.notes, [""; 0]);
+    assert!((contents.snapshot.time * 977.792 - 5.0).abs() < 1e-3);
+}
+
 /// Three matrices of two bodies: row by row, turned over, and turned over in Fortran's order.
 #[test]
 fn matrices_may_be_turned_over() {

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use super::super::ReadFault;
 use super::super::column::{Malformed, TIME};
-use super::{Archive, header, zip_fault};
+use super::{Archive, header, named, zip_fault};
 use crate::settings::Setting;
 use crate::units::{
     Dimension, EntryValue, Units, names_units, quantity_of_entry, spelled, spelled_system,
@@ -119,7 +119,16 @@ impl<R: Read + Seek> Archive<R> {
             return Ok(0.0);
         };
         let time = match self.text(name)? {
-            None => self.few(name, 1)?[0],
+            None => {
+                let time = self.few(name, 1)?[0];
+                let seconds = self
+                    .unit_of(name)
+                    .and_then(|unit| named::size(unit, Dimension::Time));
+                match (seconds, units) {
+                    (Some(seconds), Some(units)) => time * (seconds / units.time),
+                    _ => time,
+                }
+            }
             Some(text) => {
                 let text = text.trim();
                 let digits = text.trim_end_matches(char::is_alphabetic).trim();
@@ -161,7 +170,7 @@ impl<R: Read + Seek> Archive<R> {
     /// The texts of an array, with commas between them; `None` if it has none, or long ones.
     fn text(&mut self, name: &str) -> Result<Option<String>, ReadFault> {
         const LONGEST: usize = 4096;
-        let member = format!("{name}.npy");
+        let member = format!("{}.npy", self.array_of(name));
         let file = self.zip.by_name(&member);
         let mut file = file.map_err(|fault| zip_fault(&member, fault))?;
         let head = header(&mut file, &member)?;

@@ -145,7 +145,9 @@ impl Control {
             // SAFETY: a post that exists.
             let post: Post = unsafe { global::load(posts, thread.min(slices - 1)) }.into();
             let failed = exists & (post.finest == TOO_FINE);
-            count = up_to_lane(if exists { post.count } else { 0 });
+            // A failed post has a body in the place of its count.
+            let has_count = exists & !failed;
+            count = up_to_lane(if has_count { post.count } else { 0 });
             if REGULAR {
                 regular = up_to_lane(if exists { post.regular } else { 0 });
             }

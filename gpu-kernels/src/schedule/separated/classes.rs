@@ -31,21 +31,24 @@ pub(in crate::schedule) struct Entry {
 }
 
 impl Entry {
-    /// A leaf's, of the first class that it may belong to. Between the two are the squared distances of its
-    /// bodies from the targets, ε counted as well. By roots it has the α `by_roots`.
+    /// A leaf's, of the first class that it may belong to, of a number of classes with polynomials. Between the
+    /// two are the squared distances of its bodies from the targets, ε counted as well. By roots it has the α
+    /// `by_roots`.
     #[inline(always)]
     pub(in crate::schedule) fn of(
         leaf: u32,
         [smallest, largest]: [f32; 2],
         scale: f32,
-        by_roots: f32,
+        (polynomials, by_roots): (usize, f32),
     ) -> Self {
         let root = (0.5 * (scale * scale) * (smallest + largest)).rsqrt_approx();
         let alpha = rounded_alpha(root * root);
         let mut class = BY_ROOTS;
         if (SMALLEST_ALPHA..=LARGEST_ALPHA).contains(&alpha) {
-            while class > 0 && largest <= POLYNOMIALS[class - 1].ratio * smallest {
-                class -= 1;
+            let mut next = polynomials;
+            while next > 0 && largest <= POLYNOMIALS[next - 1].ratio * smallest {
+                next -= 1;
+                class = next;
             }
         }
         let alpha = if class == BY_ROOTS { by_roots } else { alpha };
@@ -187,7 +190,7 @@ mod tests {
                     criterion.smallest_square(&leaf),
                     criterion.largest_square(&leaf),
                 ];
-                let entry = Entry::of(7, squares, scale, 1.0);
+                let entry = Entry::of(7, squares, scale, (BY_ROOTS, 1.0));
                 let class = entry.class as usize;
                 seen[class] += 1;
                 let Some(polynomial) = POLYNOMIALS.get(class) else {

@@ -119,7 +119,7 @@ pub unsafe fn far<W: PairLaw>(
                 criterion.smallest_square(&candidate.bounds),
                 criterion.largest_square(&candidate.bounds),
             ];
-            let entry = Entry::of(candidate.leaf, squares, scale, 1.0);
+            let entry = Entry::of(candidate.leaf, squares, scale, (BY_ROOTS, 1.0));
             warp::sync_warp();
             let ends = list.fill(&entry, is_far);
             warp::sync_warp();

@@ -294,6 +294,19 @@ mod tests {
         }
     }
 
+    /// Bodies of all blocks need shorter steps than there are.
+    #[test]
+    fn runs_stop_where_steps_are_too_short() {
+        for forces in [RegularForces::ByHost, RegularForces::Swept] {
+            let mut resident = resident(&unlike(300), 0.0, 12, forces);
+            let stopped = resident.advance(SPAN, 1e-30);
+            assert!(
+                matches!(stopped, Err(ForceError::StepTooShort { .. })),
+                "{stopped:?}"
+            );
+        }
+    }
+
     /// A resumed run, and a run that keeps steps, have the same bits.
     #[test]
     fn runs_go_on_with_the_same_bits() {

@@ -30,6 +30,11 @@ const SIXTEENS: usize = (LEAF / TILE) as usize;
 pub const TENSOR_SHARED_BYTES: u32 =
     (WARPS * (2 * PACKED_WORDS + LIST_WORDS) + GROUP_VECTORS) * size_of::<Vec4<u32>>() as u32;
 
+/// Classes of leaves with polynomials. The polynomials for larger ratios of squared distances have errors that are
+/// nearly the same from step to step, and warm a cluster: with all of them the energy of 262 144 bodies drifts by
+/// 1.2e-7 in a time unit instead of 9.6e-8, and the run takes 0.97 of the time.
+const POLYNOMIALS: usize = 1;
+
 /// Bits of a leaf's number in a list. Above them are the warps for which the leaf is far.
 const LEAF_BITS: u32 = u32::BITS - WARPS;
 
@@ -132,12 +137,8 @@ pub unsafe fn tensor(
                 while first < end {
                     // The places in the list tell the class, and that it is the same in all lanes.
                     if list.entry(first).leaf >> (LEAF_BITS + own_warp) & 1 != 0 {
-                        if first < ends[0] {
+                        if first < ends[POLYNOMIALS - 1] {
                             interact::<0>(&left, packed, &mut sums);
-                        } else if first < ends[1] {
-                            interact::<1>(&left, packed, &mut sums);
-                        } else if first < ends[2] {
-                            interact::<2>(&left, packed, &mut sums);
                         } else {
                             interact::<BY_ROOTS>(&left, packed, &mut sums);
                         }
@@ -332,7 +333,7 @@ unsafe fn interact<const CLASS: usize>(
 fn entry_of(leaf: u32, squares: [f32; 2], scale: f32) -> Entry {
     let alpha = 0.25 / (scale * scale * squares[0]);
     let by_roots = rounded_alpha(alpha.max(SMALLEST_ALPHA).min(LARGEST_ALPHA));
-    Entry::of(leaf, squares, scale, by_roots)
+    Entry::of(leaf, squares, scale, (POLYNOMIALS, by_roots))
 }
 
 #[inline(always)]
@@ -344,14 +345,13 @@ fn square([x, y, z]: [f32; 3]) -> f32 {
 mod tests {
     use super::*;
     use crate::schedule::fragments::rounded;
-    use crate::schedule::separated::classes::CLASSES;
     use crate::schedule::separated::pack::LARGEST_COORDINATE;
 
     /// Groups and leaves of many sizes, distances and radii, of lengths of all sizes: what is packed of a leaf that
     /// tensor cores get are halves, and 1/d³ has most of its bits.
     #[test]
     fn leaves_for_tensor_cores_are_within_the_range_of_halves() {
-        let mut seen = [0; CLASSES];
+        let mut seen = [0; BY_ROOTS + 1];
         let sizes = [1e-6, 0.03, 0.5, 4.0, 60.0];
         for steps in 0..40_000 {
             let unit = [1e-9_f32, 1.0, 1e9][steps % 3];
@@ -396,6 +396,6 @@ mod tests {
                 assert!(square <= 60_000.0, "{square}");
             }
         }
-        assert!(seen.iter().all(|&leaves| leaves > 100), "{seen:?}");
+        assert!(seen[0] > 100 && seen[BY_ROOTS] > 100, "{seen:?}");
     }
 }

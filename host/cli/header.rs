@@ -148,7 +148,9 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
     if let Some(neighbours) = run.spec.neighbours {
         let number = say::counted(neighbours.number(bodies), "neighbour", "neighbours");
         let far = match run.machine().regular_forces(bodies) {
-            Some(RegularForces::ByHost) => ", with jerks of 8 or 32 far bodies together",
+            Some(RegularForces::ByHost) => {
+                ", far pairs in halves on tensor cores and with jerks of 8 or 32 bodies together"
+            }
             Some(RegularForces::Swept) | None => "",
         };
         return Some(format!(

@@ -64,7 +64,7 @@ pub enum OwnBuffer {
     Leaves,
     /// Bits of near leaves.
     Near,
-    /// Bits of the leaves whose accelerations tensor cores compute.
+    /// Bits of the far leaves for tensor cores.
     OnTensor,
     /// Sums over far leaves.
     Far,

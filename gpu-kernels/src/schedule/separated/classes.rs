@@ -10,7 +10,7 @@ use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
 use cuda_std::warp;
 
-/// Classes of leaves: those of the polynomials, and by roots alone.
+/// Classes of leaves: one for each polynomial, and one by roots alone.
 pub(in crate::schedule) const CLASSES: usize = POLYNOMIALS.len() + 1;
 
 /// The class of the leaves by roots alone.
@@ -84,7 +84,7 @@ pub(in crate::schedule) struct List {
 }
 
 impl List {
-    /// Sets the list to the entries of the lanes whose leaf is far, by rising class. Returns where
+    /// Sets the list to the entries of the lanes that have a far leaf, by rising class. Returns where
     /// each class ends. All lanes call it.
     ///
     /// # Safety
@@ -149,8 +149,8 @@ pub(in crate::schedule) fn factor<const CLASS: usize>(tile: u32) -> f32 {
     }
 }
 
-/// 1/d³ of 16 targets and the sources of a tile of eight, by α^{3/2} and the polynomial's factor too
-/// small, as half of the left factor of the targets' sums.
+/// 1/d³ of 16 targets and the sources of a tile of eight, as half of the left factor of the targets' sums. It is too
+/// small by α^{3/2} and the polynomial's factor.
 #[inline(always)]
 pub(in crate::schedule) fn inverse_cubes<const CLASS: usize>(
     tile: u32,

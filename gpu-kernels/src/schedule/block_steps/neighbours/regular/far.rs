@@ -40,8 +40,8 @@ struct Sums {
     jerks: Sum,
 }
 
-/// Near leaves of each group of targets, leaves whose accelerations tensor cores compute, and the other forces
-/// of all far leaves, of which a warp has a part.
+/// Finds the near leaves of each group of targets, and the leaves for tensor cores. Computes the other forces of
+/// all far leaves.
 ///
 /// # Formula
 /// `Σ m r / d³` over the bodies of far leaves that tensor cores are not exact enough for. The derivative of the
@@ -57,8 +57,8 @@ struct Sums {
 /// `params.blocks.phase`: in [`Phase::Radii`] `near` alone is written.
 ///
 /// # Thread mapping
-/// One-dimensional blocks of [`THREADS`](super::THREADS); a block a part of the leaves for 256 targets, a warp a
-/// group of them, two targets a lane. A part has every `parts`-th word of a group.
+/// One-dimensional blocks of [`THREADS`](super::THREADS); a block a part of the leaves for 256 targets. A warp has a
+/// group of targets, two a lane. A part has every `parts`-th word of a group.
 ///
 /// # Shared memory
 /// [`FAR_SHARED_BYTES`].
@@ -151,7 +151,7 @@ pub unsafe fn far(
                     global::store(on_tensor, group * words + word, suiting);
                 }
                 sweep.accelerate(word, ballot(is_far && !suits), &mut all);
-                // Of a leaf beside the boxes, although it is a radius away from each target.
+                // By the boxes, although each target is a radius away.
                 let is_uneven = is_far && squares[1] > UNEVEN * (gap + softening_squared);
                 sweep.whole_leaves(leaf, is_far && !is_uneven, &mut all);
                 sweep.parts_of_leaves(word, ballot(is_uneven), &mut all);

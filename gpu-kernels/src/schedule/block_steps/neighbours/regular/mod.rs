@@ -8,8 +8,8 @@
 //!   [spatial sort](crate::schedule::spatial_sort) then puts in order, each for themselves;
 //! * [`leaves`]: all bodies in this order, and boxes and centres of mass of leaves of 32 bodies;
 //! * [`far`]: which leaves are near to a group of 64 targets, as bits of words; the jerks of all others, and
-//!   the accelerations of the few that tensor cores are not exact enough for;
-//! * [`tensor`]: the accelerations of the rest;
+//!   accelerations where tensor cores are not exact enough;
+//! * [`tensor`]: the other accelerations of far leaves;
 //! * [`lists`]: the forces of near leaves pair by pair, the new lists, and the irregular forces of these.
 //!
 //! A leaf is near to a group where it comes nearer to one of its targets than 1.5 radii of the target's
@@ -17,10 +17,11 @@
 //! instead of 0.5 %.)
 //!
 //! # Errors
-//! Accelerations have the rounding of f32, and on tensor cores the errors of [`separated`](crate::schedule::separated):
-//! 2 · 10⁻⁴ of a pair, at random, which is 10⁻⁵ of the regular force in a prototype of large systems. In a prototype, jerks of far leaves had an error of 5 · 10⁻³ of the regular jerk
-//! in large systems. That changes energies little: it counts by H²/12, and a regular step H is a few hundredths
-//! of the time in which the regular force changes.
+//! Accelerations of near leaves have the rounding of f32. On tensor cores a pair has the errors of
+//! [`separated`](crate::schedule::separated): 2 · 10⁻⁴ at random, which is 10⁻⁶ to 10⁻⁵ of the regular force in large
+//! systems. In a prototype, jerks of far leaves had an error of 5 · 10⁻³ of the regular jerk in large systems. That
+//! changes energies little: it counts by H²/12, and a regular step H is a few hundredths of the time in which the
+//! regular force changes.
 
 mod far;
 mod leaves;

@@ -39,7 +39,7 @@ pub(super) struct Target {
     pub(super) x: [f32; 3],
     /// Square of the distance within which leaves are near.
     pub(super) reach: f32,
-    /// Its number before the targets were put in order.
+    /// The target's number before the targets were put in order.
     pub(super) number: u32,
 }
 
@@ -85,7 +85,7 @@ impl Target {
 /// The box of a group of targets.
 #[derive(Clone, Copy)]
 pub(super) struct Group {
-    /// Its `heaviest` is the largest reach.
+    /// The largest reach is its `heaviest`.
     pub(super) bounds: Bounds,
     /// The smallest reach.
     least: f32,

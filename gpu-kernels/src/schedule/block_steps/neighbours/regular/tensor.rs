@@ -31,8 +31,8 @@ pub const TENSOR_SHARED_BYTES: u32 =
     (WARPS * (2 * PACKED_WORDS + LIST_WORDS) + GROUP_VECTORS) * size_of::<Vec4<u32>>() as u32;
 
 /// Classes of leaves with polynomials. The polynomials for larger ratios of squared distances have errors that are
-/// nearly the same from step to step, and warm a cluster: with all of them the energy of 262 144 bodies drifts by
-/// 1.2e-7 in a time unit instead of 9.6e-8, and the run takes 0.97 of the time.
+/// nearly the same from step to step, and warm a cluster. With all of them the energy of 262 144 bodies drifts by
+/// 1.2e-7 in a time unit instead of 9.6e-8. The run takes 0.97 of the time.
 const POLYNOMIALS: usize = 1;
 
 /// Bits of a leaf's number in a list. Above them are the warps for which the leaf is far.
@@ -46,12 +46,12 @@ const LEAF_BITS: u32 = u32::BITS - WARPS;
 ///
 /// # Arguments
 /// `sources`, `leaves`, `target_positions`, `target_order`: as [`far`](super::far()) takes them, read.
-/// `on_tensor`: for each group of 64 targets a bit for each leaf, read. `sums`: of [`far`](super::far()); each
-/// acceleration gets more. `params`: as there.
+/// `on_tensor`: for each group of 64 targets a bit for each leaf, read. `sums`: of [`far`](super::far()), read and
+/// written. `params`: like the parameters of [`far`](super::far()).
 ///
 /// # Thread mapping
-/// As [`far`](super::far()): a warp a group of targets, and a block a part of the leaves. Each warp packs a leaf
-/// into shared memory, then all warps compute their pairs with all these leaves.
+/// Like [`far`](super::far()): a warp a group of targets, and a block a part of the leaves. Each warp packs a leaf
+/// into shared memory, then all warps compute their pairs with all packed leaves.
 ///
 /// # Shared memory
 /// [`TENSOR_SHARED_BYTES`].
@@ -331,8 +331,9 @@ unsafe fn interact<const CLASS: usize>(
 /// A leaf, of which αd² is 1/4 at least where roots are taken.
 #[inline(always)]
 fn entry_of(leaf: u32, squares: [f32; 2], scale: f32) -> Entry {
-    let alpha = 0.25 / (scale * scale * squares[0]);
-    let by_roots = rounded_alpha(alpha.max(SMALLEST_ALPHA).min(LARGEST_ALPHA));
+    // A lane without a leaf has infinite squares.
+    let alpha = (0.25 / (scale * scale * squares[0])).max(SMALLEST_ALPHA);
+    let by_roots = rounded_alpha(alpha.min(LARGEST_ALPHA));
     Entry::of(leaf, squares, scale, (POLYNOMIALS, by_roots))
 }
 

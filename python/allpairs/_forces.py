@@ -163,7 +163,7 @@ def accelerations(
         Gravitational constant. If not given, it follows from the units, otherwise 1.
     accuracy : {"double", "single", "fast"}, optional
         Relative error: 1e-13, 1e-6 or 1e-5. Where not given double, but for float32 on a GPU
-        single.
+        single. A warning tells where close bodies have larger errors. (Arrays that are used on a GPU are not looked at.)
     device : str
         ``"auto"`` (the GPU on which `pos` is, else the first, or the CPU where there is none),
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"emulator"``.
@@ -199,7 +199,9 @@ def accelerations(
     masses = _arrays.scalars("m", m, len(positions))
     velocities = None if vel is None else _arrays.vectors("vel", plain("vel", vel, "speed", known), len(positions))
     accuracy = accuracy or (None if kernel else "double")
-    acc, jerk = _native.accelerations(positions, masses, eps, g, accuracy, device, kernel, velocities)
+    acc, jerk, remark = _native.accelerations(positions, masses, eps, g, accuracy, device, kernel, velocities)
+    if remark is not None:
+        warnings.warn(remark, stacklevel=2)
     _warn_of_near(eps, positions, masses)
     return made(acc, "acceleration") if jerk is None else (made(acc, "acceleration"), made(jerk, "jerk"))
 

@@ -91,7 +91,7 @@ def accelerations(
     device: str,
     kernel: str | None,
     vel: _Floats | None,
-) -> tuple[_Floats, _Floats | None]: ...
+) -> tuple[_Floats, _Floats | None, str | None]: ...
 def pull(
     pos: _Floats,
     m: _Floats,

@@ -11,6 +11,7 @@ use allpairs::gpu_kernels::numerics::Precision;
 use allpairs::integrator::Integrator;
 use allpairs::machine::Machine;
 use allpairs::physics::{ForceLaw, Physics};
+use allpairs::run::remark_on_single;
 use allpairs::selection::{DeviceChoice, Place, Request, fits, select};
 use allpairs::simd::InstructionSet;
 use allpairs::test_particles::Kinds;
@@ -107,8 +108,12 @@ pub(crate) fn machine(place: Place) -> Arc<Machine> {
     )
 }
 
-/// Accelerations, and jerks if they were asked for.
-type ForceArrays<'py> = (Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>);
+/// Accelerations, jerks if they were asked for, and a remark on their errors.
+type ForceArrays<'py> = (
+    Bound<'py, PyArray2<f64>>,
+    Option<Bound<'py, PyArray2<f64>>>,
+    Option<String>,
+);
 
 /// Accelerations of bodies by each other; with velocities, their jerks too.
 #[pyfunction]
@@ -129,14 +134,14 @@ pub(crate) fn accelerations<'py>(
     if let Some(vel) = &vel {
         [bodies.vx, bodies.vy, bodies.vz] = columns(vel)?;
     }
-    let (accelerations, jerks) = compute_long(py, move || {
+    let (accelerations, jerks, remark) = compute_long(py, move || {
         let physics = gravity(g, eps)?;
         bodies.check()?;
         let given = self::accuracy(accuracy.as_deref())?;
         let kernel = self::kernel(kernel.as_deref())?;
         suit(given, kernel)?;
         if bodies.is_empty() {
-            return Ok((vec![], vec![]));
+            return Ok((vec![], vec![], None));
         }
         let request = Request {
             sources: Kinds::of(&bodies, &physics).massive,
@@ -155,12 +160,15 @@ pub(crate) fn accelerations<'py>(
             physics.law,
             bodies.len(),
         )?;
+        let in_f32 = selection.variant.stored() == Precision::F32;
+        let remark = in_f32.then(|| remark_on_single(&bodies, &physics, 1));
+        let remark = remark.flatten();
         let machine = machine(selection.place);
         let mut backend = machine.backend(selection.variant, &bodies, physics)?;
         if !with_jerks {
             let computed: Result<_, ForceError> =
                 backend.accelerate().and_then(|()| backend.accelerations());
-            return Ok((computed?, vec![]));
+            return Ok((computed?, vec![], remark));
         }
         let asked = Operation::Evaluate(HighestDerivative::Jerk);
         let saved = backend.perform(asked).and_then(|()| backend.save())?;
@@ -170,10 +178,11 @@ pub(crate) fn accelerations<'py>(
         Ok((
             saved.accelerations().iter().map(acceleration).collect(),
             saved.jerks().iter().map(jerk).collect(),
+            remark,
         ))
     })?;
     let jerks = with_jerks.then(|| array(py, jerks)).transpose()?;
-    Ok((array(py, accelerations)?, jerks))
+    Ok((array(py, accelerations)?, jerks, remark))
 }
 
 /// Potentials at bodies, of the others.

@@ -2,6 +2,7 @@
 //! arrays out. What users see is in `allpairs/*.py`; nothing is computed here or there.
 
 mod bodies;
+mod drift_watch;
 mod errors;
 mod fields;
 mod files;

@@ -107,6 +107,20 @@ def test_massless_bodies_cost_what_the_others_pull() -> None:
     assert (found == kernel).all(), "a GPU takes the kernel of test particles"
 
 
+def test_close_bodies_in_single_precision_are_told() -> None:
+    clump = np.random.default_rng(1).normal(size=(50, 3)) * 1e-3
+    clumps = np.concatenate([clump, clump + [1.0, 0, 0]])
+    remark = "forces of close bodies in single precision"
+    with pytest.warns(UserWarning, match=remark):
+        ap.accelerations(clumps, 1.0, 1e-4, accuracy="single")
+    with pytest.warns(UserWarning, match=remark):
+        ap.accelerations(clumps, 1.0, 1e-4, kernel="tiled", device="emulator")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ap.accelerations(clumps, 1.0, 1e-4)
+        ap.accelerations(ap.plummer(100).pos, 0.01, 0.05, accuracy="single")
+
+
 def test_bodies_too_near_to_attract_each_other_are_told() -> None:
     near = np.array([[0.0, 0, 0], [1e-300, 0, 0], [1, 1, 1]])
     bodies = "bodies 0 and 1 are so near each other"

@@ -64,13 +64,8 @@ impl Machine {
     /// How a device computes the forces of regular steps of its bodies; none if it has no neighbour scheme.
     pub fn regular_forces(&self, bodies: usize) -> Option<RegularForces> {
         let is_alone = self.place.devices() == 1 && self.team.is_none();
-        let one = Part::OfSeveral {
-            device: 0,
-            devices: 1,
-        };
-        let part = if is_alone { Part::Alone } else { one };
         let has = self.place != Place::Cpu && self.neighbours.is_some() && !self.groups;
-        has.then(|| RegularForces::fastest(part, bodies as u32)) // no device has more
+        has.then(|| RegularForces::fastest(is_alone, bodies as u32)) // no device has more
     }
 
     /// In external fields, and with block time steps, if they are asked for.
@@ -151,8 +146,7 @@ impl Machine {
         if let Some(wanted) = scheme.neighbours {
             let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
             let slices = alone.slices;
-            let forces = RegularForces::fastest(most, n);
-            let wanted = (wanted, forces);
+            let wanted = (wanted, RegularForces::fastest(false, n));
             let of_neighbours = neighbours::plan(wanted, most, external, n, slices, limits)?;
             return Ok(alone.device_bytes(n) + of_neighbours.device_bytes(n));
         }

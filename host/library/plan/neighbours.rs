@@ -53,11 +53,11 @@ pub enum RegularForces {
 }
 
 impl RegularForces {
-    /// As they are fastest.
-    pub fn fastest(part: Part, n: u32) -> Self {
-        match part {
-            Part::Alone if n >= BY_HOST_FROM => Self::ByHost,
-            Part::Alone | Part::OfSeveral { .. } | Part::Forces => Self::Swept,
+    /// The faster way for n bodies, on one device that has them all or on several.
+    pub fn fastest(is_alone: bool, n: u32) -> Self {
+        match is_alone && n >= BY_HOST_FROM {
+            true => Self::ByHost,
+            false => Self::Swept,
         }
     }
 }

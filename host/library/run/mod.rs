@@ -8,5 +8,5 @@ mod spec;
 
 pub use fault::BuildError;
 pub use groups::GroupsFault;
-pub use resolve::{Choice, Custom, Run, Surroundings};
+pub use resolve::{Choice, Custom, Run, Surroundings, remark_on_single};
 pub use spec::{End, RunSpec};

@@ -207,11 +207,7 @@ impl RunSpec {
             spec.stepping == Some(TimeSteps::Blocks) && selection.place != Place::Cpu;
         let in_f32 = variant.stored() == Precision::F32 && !blocks_on_device;
         let imprecise = match self.softening.is_some() && in_f32 {
-            true => imprecise(suggest::error_in_single(
-                bodies,
-                &physics,
-                self.systems as usize,
-            )),
+            true => remark_on_single(bodies, &physics, self.systems as usize),
             false => None,
         };
         let encounters = spec.encounters.as_ref();
@@ -571,9 +567,13 @@ impl RunSpec {
 }
 
 /// Warning of close bodies, if their forces in single precision have an error that is large.
-fn imprecise(error: f64) -> Option<String> {
+///
+/// # Panics
+/// If there are no systems.
+pub fn remark_on_single(bodies: &Bodies, physics: &Physics, systems: usize) -> Option<String> {
     /// Ten times the error that single precision promises.
     const MUCH: f64 = 1e-5;
+    let error = suggest::error_in_single(bodies, physics, systems);
     (error > MUCH).then(|| {
         format!(
             "forces of close bodies in single precision are off by some {error:.0e} of the typical force, for \

@@ -92,7 +92,15 @@ pub(in crate::force::resident) trait NeighbourLaunches {
 
     /// Makes lists of all bodies where they are, with forces or alone, and leaves posts of parity 1.
     fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
-        make_lists_by_sweeps(self, search, phase)
+        self.sweep_lists(search, phase)
+    }
+
+    /// Like [`make_lists`](Self::make_lists), by blocks that sweep their slices.
+    fn sweep_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
+        self.launch_neighbour_corrects(phase, 0)?;
+        self.launch_neighbour_forces(search, Phase::Begin, 1)?;
+        self.launch_neighbour_forces(search, Phase::Join, 1)?;
+        Ok(())
     }
 
     /// A block step; false where ranks know that the span is over.
@@ -101,18 +109,6 @@ pub(in crate::force::resident) trait NeighbourLaunches {
         self.launch_neighbour_corrects(Phase::Step, parity)?;
         Ok(goes_on)
     }
-}
-
-/// [`NeighbourLaunches::make_lists`] where blocks sweep their slices.
-fn make_lists_by_sweeps<L: NeighbourLaunches + ?Sized>(
-    on: &L,
-    search: bool,
-    phase: Phase,
-) -> Result<(), ForceError> {
-    on.launch_neighbour_corrects(phase, 0)?;
-    on.launch_neighbour_forces(search, Phase::Begin, 1)?;
-    on.launch_neighbour_forces(search, Phase::Join, 1)?;
-    Ok(())
 }
 
 /// Step of a body, the radius of its sphere and its regular step, in local units, as they are first chosen.
@@ -126,7 +122,7 @@ impl<D: Device> Resident<D> {
     /// If it has no block time steps of fourth order, or the kernels do not fit the device, or its memory
     /// is too small.
     pub fn with_neighbours(self, wanted: u32, bodies: &Bodies) -> Result<Self, ForceError> {
-        let forces = RegularForces::fastest(Part::Alone, self.params.n);
+        let forces = RegularForces::fastest(true, self.params.n);
         self.with_part_of_neighbours((wanted, forces), Part::Alone, bodies)
     }
 
@@ -336,7 +332,7 @@ impl<D: Device> Resident<D> {
 impl<D: Device> NeighbourLaunches for Resident<D> {
     fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
         if self.neighbours()?.regular.is_none() {
-            return make_lists_by_sweeps(self, search, phase);
+            return self.sweep_lists(search, phase);
         }
         self.launch_neighbour_corrects(phase, 0)?;
         let forces = match search {

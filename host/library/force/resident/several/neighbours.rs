@@ -14,7 +14,7 @@ use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::{
     FirstStep, NeighbourLaunches, Neighbours, Sums, parity_of_sums,
 };
-use crate::plan::block_steps::BlockScheme;
+use crate::plan::block_steps::{BlockScheme, Part};
 use crate::plan::neighbours::RegularForces;
 
 /// Addresses in a device's memory: of both parities, and for each slice, of the sums of the device that computes its
@@ -55,7 +55,7 @@ impl<D: Peers> Several<D> {
         let shares = self.shares()?;
         let parts = self.parts.into_iter().zip(shares).map(|(part, share)| {
             let part = part.with_block_steps(scheme, guard)?;
-            let forces = RegularForces::fastest(share, bodies.len() as u32);
+            let forces = RegularForces::fastest(share == Part::Alone, bodies.len() as u32);
             part.with_part_of_neighbours((wanted, forces), share, bodies)
         });
         self.parts = parts.collect::<Result<Vec<_>, _>>()?;

@@ -129,7 +129,10 @@ impl DriftWatch {
     }
 
     /// Looks at the test particles, if there is a quantity to judge them by.
-    fn look_at_particles(&mut self, simulation: &mut Simulation) -> Result<(), ForceError> {
+    pub(crate) fn look_at_particles(
+        &mut self,
+        simulation: &mut Simulation,
+    ) -> Result<(), ForceError> {
         self.follow(simulation, false)?;
         let (physics, external) = (*simulation.physics(), simulation.external());
         if let Some(account) = &self.particles

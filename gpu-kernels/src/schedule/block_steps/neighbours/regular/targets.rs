@@ -23,8 +23,8 @@ const RADIUS_PART: f32 = 1.0 / 8.0;
 /// are below [`LARGEST_COORDINATE`](crate::schedule::separated::pack::LARGEST_COORDINATE).
 const REACH: f32 = 512.0;
 
-/// The largest ratio of squared distances between a group and a leaf: 1/d³ is a half with at least 7 bits then,
-/// and 1/4 in the mean of leaves that are near.
+/// The largest ratio of squared distances between a group and a leaf: scaled, they are from 1/4 to 2048 then, and
+/// 1/d³ is a half with 7 bits at least.
 const LARGEST_RATIO: f32 = 8192.0;
 
 /// The least distance, squared, that tensor cores are used for: all squares are normal numbers.

@@ -85,7 +85,7 @@ pub const THREADS: u32 = 128;
 pub const SPAN: u32 = WARP_SIZE;
 
 /// Part of the block's radius ρ that the distance to a far leaf is at least.
-const RADIUS_PART: f32 = 1.0 / 8.0;
+pub(super) const RADIUS_PART: f32 = 1.0 / 8.0;
 
 /// Limit of the terms of d² in units of d² itself: 17², as (|x_i| + |x_j|)² ≤ (8 d + 9 d)².
 pub const LARGEST_TERMS: f32 = (2.0 / RADIUS_PART + 1.0) * (2.0 / RADIUS_PART + 1.0);

@@ -2,7 +2,7 @@
 
 use core::array;
 
-use crate::schedule::separated::Bounds;
+use crate::schedule::separated::{Bounds, RADIUS_PART};
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{Shuffle, WARP_SIZE, lane_id, warp_id};
@@ -16,9 +16,6 @@ pub(super) const LANE: usize = (GROUP / WARP_SIZE) as usize;
 /// Vectors of shared memory of the groups of a block.
 pub(super) const GROUP_VECTORS: u32 = 2 * WARPS;
 
-/// Part of the radius of a block's box that the distance to a leaf is at least.
-const RADIUS_PART: f32 = 1.0 / 8.0;
-
 /// The most distances [`Range::nearest`] from the centre of a block to a body of a leaf. So scaled coordinates
 /// are below [`LARGEST_COORDINATE`](crate::schedule::separated::pack::LARGEST_COORDINATE).
 const REACH: f32 = 512.0;
@@ -31,7 +28,7 @@ const LARGEST_RATIO: f32 = 8192.0;
 const SMALLEST_SQUARE: f32 = 1e-24;
 
 /// λ times the smallest distance of pairs on tensor cores.
-pub(super) const SCALED_DISTANCE: f32 = 1.0 / 4.0;
+const SCALED_DISTANCE: f32 = 1.0 / 4.0;
 
 /// A target of a lane.
 #[derive(Clone, Copy)]

@@ -320,20 +320,18 @@ impl<R: Read + Seek> Archive<R> {
 
     /// The name of the array that has a quantity.
     fn array_of<'a>(&'a self, name: &'a str) -> &'a str {
-        let found = self
-            .with_units
-            .iter()
-            .find(|[quantity, ..]| quantity == name);
-        found.map_or(name, |[.., array]| array)
+        self.with_unit(name).map_or(name, |[.., array]| array)
     }
 
     /// The unit in the name of the array that has a quantity.
     fn unit_of(&self, name: &str) -> Option<&str> {
-        let found = self
-            .with_units
-            .iter()
-            .find(|[quantity, ..]| quantity == name);
-        found.map(|[_, unit, _]| unit.as_str())
+        self.with_unit(name).map(|[_, unit, _]| unit.as_str())
+    }
+
+    /// A quantity that has a unit in the name of its array.
+    fn with_unit(&self, name: &str) -> Option<&[String; 3]> {
+        let mut all = self.with_units.iter();
+        all.find(|[quantity, ..]| quantity == name)
     }
 
     fn one_of(&self, names: &[&'static str]) -> Option<&'static str> {

@@ -37,6 +37,12 @@ impl Heading {
         columns.iter().map(factor).collect()
     }
 
+    /// Units that a table has already, by its first line, which begins with the steps.
+    pub(super) fn of_first_line(&self, columns: &[Column], line: &str) -> Self {
+        let cells: Vec<&str> = line.split(',').skip(1).collect();
+        self.of_table(columns, |at, name| cells.get(at) == Some(&name))
+    }
+
     /// Units that a table has already, of which it is told which names it has. A table goes on as it began, also if
     /// its run is asked for times in another unit later, or an earlier version began it. Most names decide, as one
     /// may be damaged; a table without any of them has the units of new ones.
@@ -79,8 +85,7 @@ mod tests {
             ["time [Myr]", "outcome", "energy [Msun km2/s2]"]
         );
         let of = |header: &str| {
-            let cells: Vec<&str> = header.split(',').collect();
-            let found = new.of_table(&COLUMNS, |at, name| cells.get(at) == Some(&name));
+            let found = new.of_first_line(&COLUMNS, &format!("step,{header}"));
             found.names(&COLUMNS)[0].clone()
         };
         for (header, time) in [

@@ -61,16 +61,14 @@ impl Log {
             rest.split(',').next()?.parse().ok()
         })?;
         let (header, row) = (first_line(&mut csv)?, first_line(&mut jsonl)?);
-        let cells: Vec<&str> = header.split(',').skip(1).collect();
-        let of_header = |at: usize, name: &str| cells.get(at) == Some(&name);
         let of_row = |_, name: &str| row.contains(&format!("\"{name}\":"));
         // A file that is lost begins again in the units of the other.
         let other = match header.is_empty() {
             true => heading.of_table(&columns(), of_row),
-            false => heading.of_table(&columns(), of_header),
+            false => heading.of_first_line(&columns(), &header),
         };
         let headings = [
-            other.of_table(&columns(), of_header),
+            other.of_first_line(&columns(), &header),
             other.of_table(&columns(), of_row),
         ];
         if header.is_empty() {

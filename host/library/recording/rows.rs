@@ -50,9 +50,7 @@ impl Rows {
             0 => Self::with_header(file, columns, heading),
             _ => {
                 let header = first_line(&mut file)?;
-                let cells: Vec<&str> = header.split(',').skip(1).collect();
-                let has = |at: usize, name: &str| cells.get(at) == Some(&name);
-                let heading = heading.of_table(columns, has);
+                let heading = heading.of_first_line(columns, &header);
                 Ok(Self::of(file, heading.factors(columns)))
             }
         }

@@ -1,6 +1,7 @@
 //! Neighbours of bodies, by a k-d tree (Bentley 1975, CACM 18, 509): the nearest neighbour of each
 //! body, all within a distance, and the radius that holds about a given number of neighbours.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -150,6 +151,31 @@ fn build(points: &[[f64; 3]], order: &mut [usize], axes: &mut [u8]) {
     }
 }
 
+/// The largest number of the points of a part, and in `largest` of the parts of it.
+fn largest_of(of: &[f64], order: &[usize], largest: &mut [f64]) -> f64 {
+    if order.len() <= LEAF {
+        return order.iter().map(|&i| of[i]).fold(0.0, f64::max);
+    }
+    let middle = order.len() / 2;
+    let (below, above) = largest.split_at_mut(middle);
+    let mut parts = (
+        || largest_of(of, &order[..middle], below),
+        // The middle itself is not divided again.
+        || largest_of(of, &order[middle + 1..], &mut above[1..]),
+    );
+    let (one, other) = match order.len() < SERIAL {
+        true => (parts.0(), parts.1()),
+        false => rayon::join(parts.0, parts.1),
+    };
+    above[0] = of[order[middle]].max(one).max(other);
+    above[0]
+}
+
+/// Where a part is divided.
+const fn middle(part: &Range<usize>) -> usize {
+    part.start + (part.end - part.start) / 2
+}
+
 impl<P: AsRef<[[f64; 3]]>> Tree<P> {
     /// A tree of the points with these indices, each once.
     pub(crate) fn of(points: P, mut order: Vec<usize>) -> Self {
@@ -170,20 +196,48 @@ impl<P: AsRef<[[f64; 3]]>> Tree<P> {
     /// Adds the indices of points to a list: of all that are nearer to a place than a distance, and of others that
     /// are near. Returns the number of points that were looked at.
     pub(crate) fn near(&self, at: [f64; 3], distance: f64, found: &mut Vec<usize>) -> usize {
-        self.near_in(0..self.order.len(), at, distance, found)
+        let limits = (|_| distance, |_| distance);
+        self.near_in((0..self.order.len(), distance), at, &limits, found)
     }
 
-    fn near_in(
+    /// As [`near`](Self::near), of points that have `moved` so far, by their indices, from where they are in the tree.
+    /// `farthest` are the [largest](Self::largest) of these numbers.
+    pub(crate) fn near_moved(
         &self,
-        part: Range<usize>,
         at: [f64; 3],
         distance: f64,
+        (moved, farthest): (&[f64], &[f64]),
+        found: &mut Vec<usize>,
+    ) -> usize {
+        let limits = (
+            |point: usize| distance + moved[point],
+            |middle: usize| distance + farthest[middle],
+        );
+        let all = 0..self.order.len();
+        let limit = self.limit(&all, f64::INFINITY, &limits.1);
+        self.near_in((all, limit), at, &limits, found)
+    }
+
+    /// The limit of a part: a leaf has none of its own, but the limit of what it is a part of.
+    fn limit(&self, part: &Range<usize>, of_whole: f64, limits: &impl Fn(usize) -> f64) -> f64 {
+        match part.len() <= LEAF {
+            true => of_whole,
+            false => limits(middle(part)),
+        }
+    }
+
+    /// Points of a part within limits of their own, which are at most the limit of their part.
+    fn near_in(
+        &self,
+        (part, limit): (Range<usize>, f64),
+        at: [f64; 3],
+        limits: &(impl Fn(usize) -> f64, impl Fn(usize) -> f64),
         found: &mut Vec<usize>,
     ) -> usize {
         let mut add = |k: usize| {
             let i = self.order[k];
-            let point = self.points()[i];
-            if (0..3).all(|axis| (point[axis] - at[axis]).abs() <= distance) {
+            let (point, limit) = (self.points()[i], limits.0(i));
+            if (0..3).all(|axis| (point[axis] - at[axis]).abs() <= limit) {
                 found.push(i);
             }
         };
@@ -191,18 +245,47 @@ impl<P: AsRef<[[f64; 3]]>> Tree<P> {
             part.clone().for_each(add);
             return part.len();
         }
-        let middle = part.start + part.len() / 2;
+        let middle = middle(&part);
         add(middle);
         let axis = usize::from(self.axes[middle]);
         let offset = at[axis] - self.points()[self.order[middle]][axis];
         let mut looked = 1;
-        if offset <= distance {
-            looked += self.near_in(part.start..middle, at, distance, found);
-        }
-        if offset >= -distance {
-            looked += self.near_in(middle + 1..part.end, at, distance, found);
+        for (part, away) in [
+            (part.start..middle, offset),
+            (middle + 1..part.end, -offset),
+        ] {
+            let limit = self.limit(&part, limit, &limits.1);
+            if away <= limit {
+                looked += self.near_in((part, limit), at, limits, found);
+            }
         }
         looked
+    }
+
+    /// The largest of the points' numbers in each part of the tree that is no leaf, at the part's middle; 0 elsewhere.
+    pub(crate) fn largest(&self, of: &[f64]) -> Vec<f64> {
+        let mut largest = vec![0.0; self.order.len()];
+        largest_of(of, &self.order, &mut largest);
+        largest
+    }
+
+    /// Renews the [largest](Self::largest) numbers for a point whose number became larger, by its place in the tree.
+    pub(crate) fn raise(&self, place: usize, number: f64, largest: &mut [f64]) {
+        let mut part = 0..self.order.len();
+        while part.len() > LEAF {
+            let middle = middle(&part);
+            largest[middle] = largest[middle].max(number);
+            part = match place.cmp(&middle) {
+                Ordering::Less => part.start..middle,
+                Ordering::Equal => return,
+                Ordering::Greater => middle + 1..part.end,
+            };
+        }
+    }
+
+    /// Indices of the points, in the order of their places in the tree.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
     }
 
     fn search(&self, target: usize, first: usize, end: usize, best: &mut (f64, usize)) {
@@ -240,7 +323,7 @@ impl<P: AsRef<[[f64; 3]]>> Tree<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::force::cpu::samples::cloud;
+    use crate::force::cpu::samples::{Random, cloud};
 
     #[test]
     fn neighbours_are_those_of_all_pairs() {
@@ -302,6 +385,43 @@ mod tests {
         let mut found = vec![];
         assert_eq!(Tree::of(&points, vec![]).near([0.0; 3], 1.0, &mut found), 0);
         assert!(found.is_empty());
+    }
+
+    /// Points that moved are found from where they were, after numbers of all or of some became larger.
+    #[test]
+    fn a_tree_finds_points_that_moved() {
+        let bodies = cloud(3000, 7);
+        let points: Vec<[f64; 3]> = bodies.iter().map(|body| body.position).collect();
+        let mut random = Random(3);
+        let tree = Tree::of(&points, (0..3000).filter(|i| i % 5 > 0).collect());
+        // A few go far, most do not.
+        let mut moved: Vec<f64> = (0..3000).map(|_| 0.4 * random.unit().powi(20)).collect();
+        let mut farthest = tree.largest(&moved);
+        for round in 0..3 {
+            for i in (0..3000).step_by(11) {
+                let distance = 0.1 * random.unit();
+                let is_near = |j: &usize| {
+                    (0..3).all(|k| (points[i][k] - points[*j][k]).abs() <= distance + moved[*j])
+                };
+                let expected: Vec<usize> =
+                    (0..3000).filter(|j| j % 5 > 0).filter(is_near).collect();
+                let mut found = vec![];
+                let looked = tree.near_moved(points[i], distance, (&moved, &farthest), &mut found);
+                found.sort_unstable();
+                assert_eq!(found, expected, "{round}, {i}, {distance}");
+                assert!(looked >= found.len() && looked < 2000, "{looked}");
+            }
+            for (place, &i) in tree
+                .order()
+                .iter()
+                .enumerate()
+                .filter(|(_, i)| *i % 7 == round)
+            {
+                moved[i] += 0.05;
+                tree.raise(place, moved[i], &mut farthest);
+            }
+            assert_eq!(farthest, tree.largest(&moved), "{round}");
+        }
     }
 
     #[test]

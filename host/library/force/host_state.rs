@@ -95,6 +95,15 @@ impl HostState {
         self.beginnings[body] = beginning;
     }
 
+    /// Shows bodies where their steps begin, with the forces there.
+    pub(super) fn show_beginnings(&mut self, bodies: &[usize]) {
+        for &body in bodies {
+            let beginning = self.beginnings[body];
+            self.set_phase(body, beginning.x, beginning.v);
+            self.begin_at(body, beginning);
+        }
+    }
+
     /// Has other forces on a body where its step begins.
     pub(super) fn begin_with(&mut self, body: usize, [a, j, s]: [[f64; 3]; 3]) {
         let beginning = self.beginnings[body];

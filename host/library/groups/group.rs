@@ -324,6 +324,16 @@ impl Group {
         self.ring = lasting.and_then(|pair| Ring::of_members(pair, [self.gm[0], self.gm[1]]));
     }
 
+    /// True for a pair that stays as it is as long as nobody perturbs it: it need not be followed.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.pair().is_some()
+            && !self.is_new
+            && !self.is_passing
+            && self.partners.is_empty()
+            && self.slowdown == 1.0
+            && self.owed == 0.0
+    }
+
     /// Zone of a partner, if it is one.
     pub(crate) fn zone_of(&self, slot: usize) -> Option<Zone> {
         let place = self.partners.binary_search_by_key(&slot, |p| p.slot).ok()?;

@@ -74,7 +74,7 @@ impl Course<'_> {
         for (&i, force) in live.iter().zip(&forces) {
             self.backend.state_mut().begin_with(i, force.derivatives);
         }
-        self.show_free_slots();
+        self.backend.state_mut().show_free_slots(&self.groups);
         Ok(())
     }
 

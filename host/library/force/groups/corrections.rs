@@ -86,14 +86,14 @@ const PROMPT: f64 = 8.0;
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
-        if self.groups.all.is_empty() {
-            return Ok(());
-        }
-        for &i in slots {
-            self.is_due[i] = true;
+        for i in std::mem::take(&mut self.corrected) {
             self.corrections[i] = Correction::NONE;
         }
-        let acting = self.acting_on(slots);
+        let slots = self.that_meet(slots);
+        for &i in &slots {
+            self.is_due[i] = true;
+        }
+        let acting = self.acting_on(&slots);
         let is_wanted = |&&(number, ref partner): &&(usize, Partner)| {
             self.is_wanted(&self.groups.all[number], partner)
         };
@@ -109,7 +109,7 @@ impl Course<'_> {
                 Zone::Close => self.resolve(number, partner.slot),
             }
         }
-        for &i in slots {
+        for &i in &slots {
             self.is_due[i] = false;
         }
         Ok(())
@@ -159,6 +159,7 @@ impl Course<'_> {
         let back = -self.gm[other] / self.gm[group.slot];
         for (slot, share) in [(group.slot, back), (other, 1.0)] {
             add(&mut self.corrections[slot].derivatives, share, &[a, j, s]);
+            self.corrected.push(slot);
         }
     }
 
@@ -222,6 +223,7 @@ impl Course<'_> {
             add(&mut correction.derivatives, sign / self.gm[slot], &sum);
             correction.approach = correction.approach.max(approach);
             correction.longest = correction.longest.min(longest);
+            self.corrected.push(slot);
         }
     }
 }

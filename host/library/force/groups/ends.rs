@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// The part of all slots, by its inverse, from which on to look at all is sooner than to sort some.
+const MANY: usize = 32;
+
 /// Ticks at which the steps of slots end.
 pub(super) struct Ends {
     of_slot: Vec<u64>,
@@ -39,9 +42,17 @@ impl Ends {
     /// The next tick at which steps end, and their slots in order; none if no step ends.
     pub(super) fn next(&mut self) -> Option<(u64, Vec<usize>)> {
         while let Some((end, mut slots)) = self.slots.pop_first() {
-            slots.retain(|&slot| self.of_slot[slot] == end);
-            slots.sort_unstable();
-            slots.dedup();
+            match slots.len() < self.of_slot.len() / MANY {
+                true => {
+                    slots.retain(|&slot| self.of_slot[slot] == end);
+                    slots.sort_unstable();
+                    slots.dedup();
+                }
+                false => {
+                    let all = 0..self.of_slot.len();
+                    slots = all.filter(|&slot| self.of_slot[slot] == end).collect();
+                }
+            }
             if !slots.is_empty() {
                 return Some((end, slots));
             }
@@ -56,16 +67,18 @@ mod tests {
 
     #[test]
     fn steps_end_in_order_and_changed_ones_once() {
-        let mut ends = Ends::never(4);
-        for (slot, end) in [(2, 8), (0, 8), (1, 4), (3, 2)] {
-            ends.set(slot, end);
+        for slots in [4, 400] {
+            let mut ends = Ends::never(slots);
+            for (slot, end) in [(2, 8), (0, 8), (1, 4), (3, 2)] {
+                ends.set(slot, end);
+            }
+            ends.set(2, 16);
+            ends.set(2, 8);
+            ends.free(3);
+            assert_eq!((ends.of(3), ends.of(1)), (None, Some(4)));
+            assert_eq!(ends.next(), Some((4, vec![1])));
+            assert_eq!(ends.next(), Some((8, vec![0, 2])));
+            assert_eq!(ends.next(), None);
         }
-        ends.set(2, 16);
-        ends.set(2, 8);
-        ends.free(3);
-        assert_eq!((ends.of(3), ends.of(1)), (None, Some(4)));
-        assert_eq!(ends.next(), Some((4, vec![1])));
-        assert_eq!(ends.next(), Some((8, vec![0, 2])));
-        assert_eq!(ends.next(), None);
     }
 }

@@ -20,40 +20,32 @@ mod perturbed;
 mod places;
 mod regroup;
 mod slots;
+mod steps;
 #[cfg(test)]
 pub(super) mod tests;
 
 pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
-use gpu_kernels::schedule::block_steps::{Ended, SPAN};
+use gpu_kernels::schedule::block_steps::SPAN;
 use rayon::prelude::*;
 
 use self::corrections::Correction;
 use self::ends::Ends;
-use self::neighbourhood::{Corrections, Neighbourhood};
+use self::neighbourhood::Neighbourhood;
 use self::perturbed::Perturbed;
 use self::places::Places;
 use crate::backend::{BlockCounts, ForceError};
 use crate::fields::BODIES_OF_A_TASK;
-use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, next_level};
-use crate::force::cancelled::Pulled;
+use crate::force::block_steps::{SinceQuestion, Way, all_go_on, level};
 use crate::force::hermite_order::Order;
-use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, InMemory, order, time_in};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector, heavy_above};
 use crate::simd::InstructionSet;
-use crate::vectors::dot;
 
-/// First step of a body whose group changed, by |a|/|j|.
-const FIRST: f64 = 0.02;
-
-/// The most by which a pair may change its distance in a first step.
-const FIRST_GUARD: f64 = 0.1;
-
-/// Slots of a block from which on several threads end their steps.
-const SEVERAL: usize = 128;
+/// What a slot is owed that was given no impulses: sums of Δv and of −t Δv.
+const NO_IMPULSES: [Vector; 2] = [[0.0; 3]; 2];
 
 /// A span of block time steps on its way.
 struct Course<'a> {
@@ -88,6 +80,8 @@ struct Course<'a> {
     /// Slots with a new content or step since forces were last computed.
     changed: Vec<usize>,
     corrections: Vec<Correction>,
+    /// Slots with a correction.
+    corrected: Vec<usize>,
     /// True for slots whose force is wanted.
     is_due: Vec<bool>,
     /// True if the backend has predicted all slots in its state.
@@ -172,9 +166,10 @@ impl<'a> Course<'a> {
             begun: vec![0; n],
             ends: Ends::never(n),
             levels: vec![0; n],
-            impulses: vec![[[0.0; 3]; 2]; n],
+            impulses: vec![NO_IMPULSES; n],
             changed: (0..n).collect(),
             corrections: vec![Correction::NONE; n],
+            corrected: vec![],
             is_due: vec![false; n],
             is_predicted: false,
             perturbed: Perturbed::none(),
@@ -222,10 +217,7 @@ impl<'a> Course<'a> {
             self.take_steps(&block)?;
             self.after(&block)?;
         }
-        for group in &mut self.groups.all {
-            group.set_time(0.0);
-        }
-        self.show_free_slots();
+        self.end()?;
         Ok(Some(self.counts))
     }
 
@@ -273,7 +265,7 @@ impl<'a> Course<'a> {
             }
         };
         self.add_fields(slots, &mut forces);
-        if !self.groups.all.is_empty() {
+        if !self.corrected.is_empty() {
             for (&i, force) in slots.iter().zip(&mut forces) {
                 self.corrections[i].add_to(force);
             }
@@ -296,121 +288,5 @@ impl<'a> Course<'a> {
                 let moving = [x, v, view.acceleration(i)];
                 force.derivatives = external.add_up_to(derivatives, moving, force.derivatives);
             });
-    }
-
-    /// Ends the steps of slots.
-    fn take_steps(&mut self, slots: &[usize]) -> Result<(), ForceError> {
-        let forces = self.forces(slots)?;
-        let (view, eta) = (self.view(), self.eta);
-        let ended = of_each(slots.len(), SEVERAL, |k| {
-            let finer = view.finer(slots[k]);
-            (finer, view.ended(slots[k], finer * eta, &forces[k]))
-        });
-        for ((&i, force), ended) in slots.iter().zip(&forces).zip(ended) {
-            self.take_step(i, force, ended)?;
-        }
-        self.note_steps(slots);
-        Ok(())
-    }
-
-    /// Ends the step of a slot, with the force where it was predicted, and the [part of η](View::finer) that it takes.
-    fn take_step(
-        &mut self,
-        i: usize,
-        force: &Forces,
-        (finer, ended): (f64, Ended),
-    ) -> Result<(), ForceError> {
-        let (time, dt) = (self.time(self.now), self.time(self.now - self.begun[i]));
-        self.counts.steps += 1;
-        self.counts.shortest = self.counts.shortest.min(dt);
-        self.changed.push(i);
-        let pulled = Pulled {
-            body: i,
-            acceleration: force.derivatives[0],
-            eta: finer * self.eta,
-        };
-        let allowed = pulled.next_step(ended.allowed, [dt, self.counts.shortest], &self.view());
-        let allowed = guarded(allowed, force.approach / finer.sqrt()).min(2.0 * dt);
-        let allowed = allowed.min(self.corrections[i].longest);
-        let corrections = self.next_regular(i, (finer, allowed))?;
-        let state = self.backend.state_mut();
-        let (mut x, mut v) = (ended.x, ended.v);
-        if !self.groups.all.is_empty() {
-            let [sum, times] = std::mem::take(&mut self.impulses[i]);
-            for k in 0..3 {
-                x[k] += time * sum[k] + times[k];
-                v[k] += sum[k];
-            }
-        }
-        let [mut a, mut j, s] = force.derivatives;
-        if let Some(Corrections {
-            x: dx,
-            v: dv,
-            force: [da, dj],
-        }) = corrections
-        {
-            for k in 0..3 {
-                x[k] += dx[k];
-                v[k] += dv[k];
-                a[k] += da[k];
-                j[k] += dj[k];
-            }
-        }
-        state.set_phase(i, x, v);
-        if self.groups.in_slot(i).is_none() {
-            state.keep_step(i, [self.begun[i], self.now], [x, v]);
-        }
-        let c = ended.crackle;
-        state.begin_at(i, Beginning { x, v, a, j, s, c });
-        state.own_steps[i] = allowed;
-        self.begun[i] = self.now;
-        let wanted = level(state.own_steps[i], self.span, i)?;
-        let wanted = self.within_regular(i, wanted);
-        self.levels[i] = next_level(self.levels[i], wanted, self.now);
-        self.set_end(i);
-        Ok(())
-    }
-
-    /// Lets the step of a slot that begins now end where steps of its length do.
-    fn align(&mut self, i: usize) {
-        self.set_end(i);
-        self.note_steps(&[i]);
-    }
-
-    /// Sets the end of the step that begins now, which is yet to be [noted](Self::note_steps).
-    fn set_end(&mut self, i: usize) {
-        if self.now < SPAN {
-            self.levels[i] = self.levels[i].max(coarsest_from(self.now));
-        }
-        self.ends.set(i, self.now + (SPAN >> self.levels[i]));
-    }
-
-    /// Begins the first step of a slot whose content is new, with this force.
-    fn begin_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
-        self.changed.push(i);
-        let state = self.backend.state_mut();
-        let [a, j, s] = force.derivatives;
-        let (x, v) = state.phase(i);
-        let c = [0.0; 3];
-        state.begin_at(i, Beginning { x, v, a, j, s, c });
-        let length = |v: Vector| dot(v, v).sqrt();
-        let first = match length(j) {
-            0.0 => f64::INFINITY,
-            jerk => FIRST * length(a) / jerk,
-        };
-        let pulled = Pulled {
-            body: i,
-            acceleration: a,
-            eta: self.eta,
-        };
-        let first = pulled.first_step(first, self.span, &self.view());
-        let longest = self.corrections[i].longest;
-        let state = self.backend.state_mut();
-        state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
-        self.begun[i] = self.now;
-        let level = level(state.own_steps[i], self.span, i)?;
-        self.levels[i] = self.begin_within_regular(i, level);
-        self.align(i);
-        Ok(())
     }
 }

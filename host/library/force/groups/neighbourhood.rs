@@ -311,11 +311,9 @@ impl Course<'_> {
         }
         let live = self.live.clone();
         let forces = self.forces(&live)?;
-        let state = self.backend.state_mut();
         for (&slot, force) in live.iter().zip(&forces) {
-            state.begin_with(slot, force.derivatives);
+            self.begin_with(slot, force.derivatives);
         }
-        self.changed.extend(live);
         Ok(())
     }
 

@@ -23,6 +23,9 @@ const UNSEEN: f64 = 1e-9;
 /// Groups from which on several threads choose partners.
 const SEVERAL: usize = 4;
 
+/// Groups at rest from which on several threads look for partners: most find none.
+const SEVERAL_AT_REST: usize = 64;
+
 /// Partners that a group is to have in its next step.
 struct Choice {
     partners: Vec<Partner>,
@@ -85,9 +88,43 @@ impl Course<'_> {
         Ok(!self.choose_each(&[number])?.is_empty())
     }
 
+    /// Returns whether a group stays as it is until another slot comes near.
+    fn is_at_rest(&self, number: usize) -> bool {
+        self.groups.all[number].is_at_rest() && self.backend.state().external.is_none()
+    }
+
+    /// The groups of these that are not at rest, or have another slot near by.
+    fn that_change(&mut self, numbers: &[usize]) -> Vec<usize> {
+        let rests = |&number: &usize| self.is_at_rest(number);
+        let (resting, mut changing): (Vec<usize>, Vec<usize>) =
+            numbers.iter().partition(|n| rests(n));
+        if !resting.is_empty() {
+            let mut places = self.take_places();
+            let view = self.view();
+            let found = of_each(resting.len(), SEVERAL_AT_REST, |k| {
+                let group = &view.groups.all[resting[k]];
+                let within = group.perturbed_by();
+                places.near(view, group.slot, |pull| within(pull.root))
+            });
+            places.note_looks(found.iter().map(|(_, looked)| looked).sum());
+            self.places = Some(places);
+            let disturbed = resting.into_iter().zip(found);
+            changing.extend(
+                disturbed
+                    .filter(|(_, (near, _))| !near.is_empty())
+                    .map(|(number, _)| number),
+            );
+            changing.sort_unstable();
+        }
+        changing
+    }
+
     /// Chooses the partners of groups for their next steps. Returns the slots of those where forces depend on members
     /// otherwise than before.
     fn choose_each(&mut self, numbers: &[usize]) -> Result<Vec<usize>, ForceError> {
+        if numbers.is_empty() {
+            return Ok(vec![]);
+        }
         self.follow_each(numbers)?;
         let scales = self.groups.scales;
         for &number in numbers {
@@ -164,23 +201,27 @@ impl Course<'_> {
     }
 
     /// Chooses partners of groups whose steps ended, and takes the force anew where it depends on others now: the
-    /// next step begins with it.
-    pub(super) fn choose_partners(&mut self, block: &[usize]) -> Result<(), ForceError> {
+    /// next step begins with it. Returns the slots of groups that were followed.
+    pub(super) fn choose_partners(&mut self, block: &[usize]) -> Result<Vec<usize>, ForceError> {
         let in_slot = |&slot: &usize| self.groups.in_slot(slot);
         let ended: Vec<usize> = block.iter().filter_map(in_slot).collect();
-        let otherwise = self.choose_each(&ended)?;
-        match otherwise.is_empty() {
-            true => Ok(()),
-            false => self.renew(&otherwise),
+        let changing = self.that_change(&ended);
+        let slots = changing
+            .iter()
+            .map(|&number| self.groups.all[number].slot)
+            .collect();
+        let otherwise = self.choose_each(&changing)?;
+        if !otherwise.is_empty() {
+            self.renew(&otherwise)?;
         }
+        Ok(slots)
     }
 
     /// Takes the forces on slots anew where their steps begin.
     fn renew(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let forces = self.forces(slots)?;
         for (&slot, force) in slots.iter().zip(&forces) {
-            self.changed.push(slot);
-            self.backend.state_mut().begin_with(slot, force.derivatives);
+            self.begin_with(slot, force.derivatives);
             self.note_steps(&[slot]);
             let longest = self.corrections[slot].longest;
             self.shorten(slot, longest)?;

@@ -3,18 +3,29 @@
 use super::Course;
 use crate::groups::{Groups, Partner, Zone};
 
-/// For each slot, the groups that have it as a partner, in the order of their slots, and the part that it plays.
-pub(super) struct Perturbed(Vec<Vec<(usize, Zone)>>);
+/// Which groups slots perturb.
+pub(super) struct Perturbed {
+    /// For each slot, the groups that have it as a partner, in the order of their slots, and the part that it plays.
+    by_slot: Vec<Vec<(usize, Zone)>>,
+    /// For each slot, how many partners its group has, and how many groups have it as a partner.
+    meetings: Vec<u32>,
+}
 
 impl Perturbed {
     /// No slots.
     pub(super) const fn none() -> Self {
-        Self(vec![])
+        Self {
+            by_slot: vec![],
+            meetings: vec![],
+        }
     }
 
     /// The groups that each of the first slots perturbs.
     pub(super) fn of(groups: &Groups, slots: usize) -> Self {
-        let mut all = Self(vec![vec![]; slots]);
+        let mut all = Self {
+            by_slot: vec![vec![]; slots],
+            meetings: vec![0; slots],
+        };
         for group in &groups.all {
             all.change(group.slot, &[], &group.partners);
         }
@@ -23,14 +34,18 @@ impl Perturbed {
 
     /// A group, in this slot, lost partners and then got others.
     pub(super) fn change(&mut self, group: usize, gone: &[Partner], come: &[Partner]) {
+        self.meetings[group] += come.len() as u32;
+        self.meetings[group] -= gone.len() as u32;
         for partner in gone {
-            let groups = &mut self.0[partner.slot];
+            let groups = &mut self.by_slot[partner.slot];
+            self.meetings[partner.slot] -= 1;
             if let Ok(place) = groups.binary_search_by_key(&group, |&(slot, _)| slot) {
                 groups.remove(place);
             }
         }
         for partner in come {
-            let groups = &mut self.0[partner.slot];
+            let groups = &mut self.by_slot[partner.slot];
+            self.meetings[partner.slot] += 1;
             let place = groups.partition_point(|&(slot, _)| slot < group);
             groups.insert(place, (group, partner.zone));
         }
@@ -58,9 +73,15 @@ pub(super) fn changes(before: &[Partner], now: &[Partner]) -> [Vec<Partner>; 2] 
 }
 
 impl Course<'_> {
+    /// The slots of these that perturb a group, or have a group that is perturbed.
+    pub(super) fn that_meet(&self, slots: &[usize]) -> Vec<usize> {
+        let meets = |&slot: &usize| self.perturbed.meetings[slot] != 0;
+        slots.iter().copied().filter(meets).collect()
+    }
+
     /// Groups by their slots, and partners of theirs, of which one is in this slot.
     pub(super) fn meetings_of(&self, slot: usize) -> impl Iterator<Item = (usize, Partner)> {
-        let as_partner = self.perturbed.0[slot].iter();
+        let as_partner = self.perturbed.by_slot[slot].iter();
         let number = self.groups.in_slot(slot).into_iter();
         let partners = number.flat_map(|number| &self.groups.all[number].partners);
         as_partner
@@ -102,7 +123,10 @@ mod tests {
             partners(&[(1, Zone::Mean), (3, Zone::Felt), (4, Zone::Felt)]),
             partners(&[(4, Zone::Impulses)]),
         ];
-        let mut all = Perturbed(vec![vec![]; 6]);
+        let mut all = Perturbed {
+            by_slot: vec![vec![]; 6],
+            meetings: vec![0; 6],
+        };
         all.change(5, &[], &partners(&[(4, Zone::Mean)]));
         for [before, now] in (0..16).map(|k| [&lists[k / 4], &lists[k % 4]]) {
             all.change(2, &[], before);
@@ -113,7 +137,12 @@ mod tests {
                 let of_now = now.iter().filter(|partner| partner.slot == slot);
                 let mut wanted: Vec<_> = of_now.map(|partner| (2, partner.zone)).collect();
                 wanted.extend((slot == 4).then_some((5, Zone::Mean)));
-                assert_eq!(all.0[slot], wanted, "slot {slot}, {before:?} -> {now:?}");
+                let text = format!("slot {slot}, {before:?} -> {now:?}");
+                assert_eq!(all.by_slot[slot], wanted, "{text}");
+                let of_group =
+                    [(2, now.len()), (5, 1)].map(|(of, count)| [0, count][usize::from(of == slot)]);
+                let meetings = wanted.len() + of_group.iter().sum::<usize>();
+                assert_eq!(all.meetings[slot] as usize, meetings, "{text}");
             }
             all.change(2, now, &[]);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::ends::Ends;
 use super::slots::{Pull, View};
 use super::{Course, of_each};
 use crate::groups::Vector;
@@ -21,26 +22,37 @@ const CLASSES: usize = 4;
 /// Factor in mass from class to class.
 const FACTOR: f64 = 8.0;
 
+/// Factor by which distances are taken for more than they are, because they are rounded.
+const MARGIN: f64 = 1.01;
+
+/// The part of all slots, by its inverse, from which on the farthest are found anew in whole trees.
+const MANY: usize = 16;
+
 /// Slots that one thread looks at sooner than others are woken.
 const SLOTS_OF_A_TASK: usize = 256;
 
-/// Live slots where they were.
+/// Slots where they were.
 pub(super) struct Places {
     /// By slot.
     points: Arc<[Vector]>,
     classes: Vec<Class>,
-    /// The most by which each slot has left its place when its step ends.
+    /// The class of each slot, and its place in the tree.
+    in_trees: Vec<(usize, usize)>,
+    /// The most by which each slot has left its point when its step ends.
     moved: Vec<f64>,
-    /// The largest of them since the trees were built.
-    farthest: f64,
+    /// Slots whose content or step is another than `moved` says, and true for them.
+    stale: Vec<usize>,
+    is_stale: Vec<bool>,
     /// Points that were looked at.
     looked: usize,
 }
 
-/// Slots of about the same mass.
+/// Slots that had about the same mass.
 struct Class {
     heaviest: Pull,
     tree: Tree<Arc<[Vector]>>,
+    /// The largest of `moved` in each part of the tree, or more.
+    farthest: Vec<f64>,
 }
 
 impl Places {
@@ -55,18 +67,21 @@ impl Places {
         let [at, _] = view.phase(slot);
         let (mut found, mut looked) = (vec![], 0);
         for class in &self.classes {
-            let farthest = within(class.heaviest) + self.farthest;
-            looked += class.tree.near(at, farthest, &mut found);
+            let moved = (&self.moved[..], &class.farthest[..]);
+            let within = within(class.heaviest);
+            looked += class.tree.near_moved(at, within, moved, &mut found);
         }
         found.retain(|&other| {
+            if other == slot || view.gm[other] == 0.0 {
+                return false;
+            }
             let within = within(view.pull(other));
             let is_nearer = |place: Vector, limit: f64| {
                 let d = difference(place, at);
                 dot(d, d) < limit * limit
             };
             // Where it was is at hand sooner than where it is.
-            other != slot
-                && is_nearer(self.points[other], 1.01 * (within + self.moved[other]))
+            is_nearer(self.points[other], within + self.moved[other])
                 && is_nearer(view.phase(other)[0], within)
         });
         found.sort_unstable();
@@ -77,13 +92,47 @@ impl Places {
     pub(super) const fn note_looks(&mut self, looked: usize) {
         self.looked += looked;
     }
+
+    /// Finds again how far slots move whose content or step is another.
+    fn refresh(&mut self, view: View<'_>, ends: &Ends) {
+        let stale = std::mem::take(&mut self.stale);
+        let moved = of_each(stale.len(), SLOTS_OF_A_TASK, |k| {
+            let slot = stale[k];
+            let d = difference(view.phase(slot)[0], self.points[slot]);
+            MARGIN * (dot(d, d).sqrt() + view.path(slot, ends))
+        });
+        let are_many = stale.len() > self.points.len() / MANY;
+        for (&slot, moved) in stale.iter().zip(moved) {
+            self.is_stale[slot] = false;
+            self.moved[slot] = moved;
+            let (class, place) = self.in_trees[slot];
+            let class = &mut self.classes[class];
+            class.heaviest = heavier(class.heaviest, view.pull(slot));
+            if !are_many {
+                class.tree.raise(place, moved, &mut class.farthest);
+            }
+        }
+        if are_many {
+            for class in &mut self.classes {
+                class.farthest = class.tree.largest(&self.moved);
+            }
+        }
+    }
+}
+
+/// Of two slots the one with more mass.
+fn heavier(one: Pull, other: Pull) -> Pull {
+    if other.gm > one.gm { other } else { one }
 }
 
 impl Course<'_> {
     /// Takes the places to search in, or finds them. They are to be put back.
     pub(super) fn take_places(&mut self) -> Places {
         match self.places.take() {
-            Some(places) if places.looked < LOOKED * self.live.len() => places,
+            Some(mut places) if places.looked < LOOKED * self.live.len() => {
+                places.refresh(self.view(), &self.ends);
+                places
+            }
             _ => self.find_places(),
         }
     }
@@ -97,56 +146,57 @@ impl Course<'_> {
         found
     }
 
+    /// Free slots are where they were left: they may have a body before places are found again.
     fn find_places(&self) -> Places {
         let slots = self.gm.len();
         let (view, ends) = (self.view(), &self.ends);
-        let place = |&slot: &usize| (view.phase(slot)[0], view.path(slot, ends));
-        let of_live = self.live.par_iter().with_min_len(SLOTS_OF_A_TASK);
-        let of_live: Vec<(Vector, f64)> = of_live.map(place).collect();
-        let (mut points, mut moved) = (vec![[0.0; 3]; slots], vec![0.0; slots]);
+        let place = |slot: usize| (view.phase(slot)[0], MARGIN * view.path(slot, ends));
+        let all = (0..slots).into_par_iter().with_min_len(SLOTS_OF_A_TASK);
+        let (points, moved): (Vec<Vector>, Vec<f64>) = all.map(place).unzip();
         let mut classes = vec![vec![]; CLASSES];
-        for (&slot, place) in self.live.iter().zip(of_live) {
-            (points[slot], moved[slot]) = place;
+        for slot in 0..slots {
             // Without mass, the last.
             let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
             classes[class.min(CLASSES - 1)].push(slot);
         }
         let points: Arc<[Vector]> = points.into();
-        let none = Pull { gm: 0.0, root: 0.0 };
-        let heavier = |one: Pull, other: Pull| if other.gm > one.gm { other } else { one };
-        let class = |slots: Vec<usize>| Class {
-            heaviest: slots
-                .iter()
-                .map(|&slot| view.pull(slot))
-                .fold(none, heavier),
-            tree: Tree::of(points.clone(), slots),
+        let class = |slots: Vec<usize>| {
+            let pulls = slots.iter().map(|&slot| view.pull(slot));
+            let heaviest = pulls.fold(Pull { gm: 0.0, root: 0.0 }, heavier);
+            let tree = Tree::of(points.clone(), slots);
+            Class {
+                heaviest,
+                farthest: tree.largest(&moved),
+                tree,
+            }
         };
+        let classes: Vec<Class> = classes.into_iter().map(class).collect();
+        let mut in_trees = vec![(0, 0); slots];
+        for (number, class) in classes.iter().enumerate() {
+            for (place, &slot) in class.tree.order().iter().enumerate() {
+                in_trees[slot] = (number, place);
+            }
+        }
         Places {
-            farthest: moved.iter().copied().fold(0.0, f64::max),
-            moved,
-            classes: (classes.into_iter().filter(|slots| !slots.is_empty()))
-                .map(class)
-                .collect(),
             points,
+            classes,
+            in_trees,
+            moved,
+            stale: vec![],
+            is_stale: vec![false; slots],
             looked: 0,
         }
     }
 
-    /// Notes that the steps of slots begin now.
+    /// Notes that the steps of slots begin now, or that they have another content.
     pub(super) fn note_steps(&mut self, slots: &[usize]) {
-        let Some(mut places) = self.places.take() else {
+        let Some(places) = &mut self.places else {
             return;
         };
-        let (view, ends) = (self.view(), &self.ends);
-        let moved = of_each(slots.len(), SLOTS_OF_A_TASK, |k| {
-            let slot = slots[k];
-            let d = difference(view.state.beginnings[slot].x, places.points[slot]);
-            dot(d, d).sqrt() + view.path(slot, ends)
-        });
-        for (&slot, moved) in slots.iter().zip(moved) {
-            places.moved[slot] = moved;
-            places.farthest = places.farthest.max(moved);
+        for &slot in slots {
+            if !std::mem::replace(&mut places.is_stale[slot], true) {
+                places.stale.push(slot);
+            }
         }
-        self.places = Some(places);
     }
 }

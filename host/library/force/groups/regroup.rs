@@ -2,7 +2,7 @@
 
 use super::members::tide;
 use super::slots::occupy;
-use super::{Course, of_each};
+use super::{Course, NO_IMPULSES, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
@@ -31,13 +31,14 @@ impl Course<'_> {
     /// Looks after groups where the steps of a block ended.
     pub(super) fn after(&mut self, block: &[usize]) -> Result<(), ForceError> {
         if !self.groups.all.is_empty() {
-            self.choose_partners(block)?;
-            self.keep_step(block);
-            let mut begun = block.to_vec();
-            for &slot in block {
+            let followed = self.choose_partners(block)?;
+            self.keep_step(&self.that_meet(block));
+            let mut begun = vec![];
+            for slot in followed {
                 begun.extend(self.divide(slot)?.into_iter().flatten());
             }
-            self.unite_with_partners(&begun)?;
+            begun.extend(block);
+            self.unite_with_partners(&self.that_meet(&begun))?;
         }
         self.form_pairs(block)
     }
@@ -100,7 +101,7 @@ impl Course<'_> {
         self.changed.extend(members);
         for &i in members {
             self.ends.free(i);
-            self.impulses[i] = [[0.0; 3]; 2];
+            self.impulses[i] = NO_IMPULSES;
         }
         if members.len() > 1 {
             let g = self.backend.physics().coupling();
@@ -125,6 +126,7 @@ impl Course<'_> {
             let beginning = &mut state.beginnings[slot];
             (beginning.x, beginning.v) = (x, v);
         }
+        self.note_steps(slots);
         for &slot in slots {
             if let Some(number) = self.groups.in_slot(slot) {
                 self.choose(number)?;
@@ -134,8 +136,7 @@ impl Course<'_> {
             // Snaps follow from accelerations, which are not known yet.
             let forces = self.forces(slots)?;
             for (&slot, force) in slots.iter().zip(&forces) {
-                self.changed.push(slot);
-                self.backend.state_mut().begin_with(slot, force.derivatives);
+                self.begin_with(slot, force.derivatives);
             }
         }
         let forces = self.forces(slots)?;

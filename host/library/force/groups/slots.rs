@@ -1,6 +1,6 @@
 //! Slots: which are live, and what is in them.
 
-use gpu_kernels::schedule::block_steps::{Ended, Moving};
+use gpu_kernels::schedule::block_steps::Moving;
 
 use super::Course;
 use super::ends::Ends;
@@ -8,7 +8,7 @@ use super::perturbed::Perturbed;
 use crate::force::cancelled::Others;
 use crate::force::hermite_order::Order;
 use crate::force::host_state::HostState;
-use crate::force::in_memory::{Forces, time_in};
+use crate::force::in_memory::time_in;
 use crate::groups::{Groups, Vector};
 use crate::physics::Physics;
 use crate::vectors::{difference, dot};
@@ -72,18 +72,19 @@ impl Course<'_> {
         self.backend.find_sources();
         let bodies = &self.backend.state().bodies;
         let g = self.backend.physics().coupling();
-        self.gm = bodies.mass.iter().map(|mass| g * mass).collect();
-        self.roots = self.gm.iter().map(|gm| gm.cbrt()).collect();
+        self.gm.resize(bodies.len(), 0.0);
+        self.roots.resize(bodies.len(), 0.0);
+        for ((gm, root), mass) in self.gm.iter_mut().zip(&mut self.roots).zip(&bodies.mass) {
+            let now = g * mass;
+            if *gm != now {
+                (*gm, *root) = (now, now.cbrt());
+            }
+        }
         let has_body = |&i: &usize| self.gm[i] != 0.0;
         self.live = (0..self.gm.len()).filter(has_body).collect();
         self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
         self.perturbed = Perturbed::of(&self.groups, self.gm.len());
-        self.places = None;
         self.find_slots();
-    }
-
-    pub(super) fn show_free_slots(&mut self) {
-        self.backend.state_mut().show_free_slots(&self.groups);
     }
 
     /// The slots as they are now.
@@ -143,12 +144,12 @@ pub(super) struct View<'a> {
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     heavy: f64,
-    rounding: f64,
+    pub(super) rounding: f64,
     pub(super) state: &'a HostState,
-    order: Order,
+    pub(super) order: Order,
     begun: &'a [u64],
-    span: f64,
-    now: u64,
+    pub(super) span: f64,
+    pub(super) now: u64,
     is_predicted: bool,
 }
 
@@ -188,17 +189,6 @@ impl View<'_> {
         }
     }
 
-    /// The end of the step of a slot, of this accuracy, with the force where it was predicted.
-    pub(super) fn ended(&self, slot: usize, eta: f64, force: &Forces) -> Ended {
-        let beginning = &self.state.beginnings[slot];
-        self.order.ended(
-            beginning,
-            self.since(slot),
-            (eta, self.rounding),
-            force.derivatives,
-        )
-    }
-
     /// The most by which a slot moves from now to the end of its step.
     pub(super) fn path(&self, slot: usize, ends: &Ends) -> f64 {
         let length = |v: Vector| dot(v, v).sqrt();
@@ -212,7 +202,7 @@ impl View<'_> {
     }
 
     /// Time since the step of a slot began.
-    fn since(&self, slot: usize) -> f64 {
+    pub(super) fn since(&self, slot: usize) -> f64 {
         time_in(self.span, self.now - self.begun[slot])
     }
 

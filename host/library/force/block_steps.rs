@@ -30,9 +30,9 @@ use rayon::prelude::*;
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Time for which a thread waits for work of a block before it sleeps: longer than what one thread does of a block by
-/// itself. To wake it takes some 10 µs, several times in a block of 200.
-const PATIENCE: Duration = Duration::from_micros(100);
+/// Time for which a thread waits for work of a block before it sleeps: longer than what one thread or a device does of a
+/// block by itself. To wake it takes some 10 µs, several times in a block of 200.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Bodies whose first steps one thread chooses sooner than others are woken.
 const SEVERAL: usize = 128;

@@ -100,7 +100,7 @@ pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> V
     let all = massive(bodies, physics);
     let points: Vec<Vector> = all.iter().map(|(_, (_, [x, _]))| *x).collect();
     let heaviest = all.iter().map(|(_, (gm, _))| *gm).fold(0.0, f64::max);
-    let tree = Tree::of(points, (0..all.len()).collect());
+    let tree = Tree::of(&points, 0..all.len());
     let is_pair = |&[i, k]: &[usize; 2]| {
         let (one, other) = (all[i].1, all[k].1);
         let total = one.0 + other.0;

@@ -34,6 +34,22 @@ impl Ends {
         }
     }
 
+    /// As [`set`](Self::set), of many slots, of which many have the same end.
+    pub(super) fn set_each(&mut self, all: impl Iterator<Item = (usize, u64)>) {
+        let mut by_end: Vec<(u64, Vec<usize>)> = vec![];
+        for (slot, end) in all {
+            if std::mem::replace(&mut self.of_slot[slot], end) != end {
+                match by_end.iter_mut().find(|(other, _)| *other == end) {
+                    Some((_, slots)) => slots.push(slot),
+                    None => by_end.push((end, vec![slot])),
+                }
+            }
+        }
+        for (end, slots) in by_end {
+            self.slots.entry(end).or_default().extend(slots);
+        }
+    }
+
     /// Lets a slot be free.
     pub(super) fn free(&mut self, slot: usize) {
         self.of_slot[slot] = u64::MAX;
@@ -69,9 +85,7 @@ mod tests {
     fn steps_end_in_order_and_changed_ones_once() {
         for slots in [4, 400] {
             let mut ends = Ends::never(slots);
-            for (slot, end) in [(2, 8), (0, 8), (1, 4), (3, 2)] {
-                ends.set(slot, end);
-            }
+            ends.set_each([(2, 8), (0, 8), (1, 4), (3, 2)].into_iter());
             ends.set(2, 16);
             ends.set(2, 8);
             ends.free(3);

@@ -60,9 +60,9 @@ impl HostState {
         };
         let g = physics.coupling();
         let has_mass = |&i: &usize| self.bodies.mass[i] != 0.0;
-        let live = (0..self.bodies.len()).filter(has_mass).collect();
+        let live = (0..self.bodies.len()).filter(has_mass);
         let places: Vec<Vector> = (0..self.bodies.len()).map(|i| self.phase(i).0).collect();
-        let tree = Tree::of(places, live);
+        let tree = Tree::of(&places, live);
         let of_group = |group: &Group| {
             let mut potential = CompensatedSum::default();
             let few = group.few();

@@ -1,7 +1,5 @@
 //! Slots that are near a slot now, found by places where slots were some time ago.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use super::ends::Ends;
@@ -33,14 +31,10 @@ const SLOTS_OF_A_TASK: usize = 256;
 
 /// Slots where they were.
 pub(super) struct Places {
-    /// By slot.
-    points: Arc<[Vector]>,
     classes: Vec<Class>,
     /// The class of each slot, and its place in the tree.
     in_trees: Vec<(usize, usize)>,
-    /// The most by which each slot has left its point when its step ends.
-    moved: Vec<f64>,
-    /// Slots whose content or step is another than `moved` says, and true for them.
+    /// Slots that begin another step since the classes know how far they move, and true for them.
     stale: Vec<usize>,
     is_stale: Vec<bool>,
     /// Points that were looked at.
@@ -50,7 +44,9 @@ pub(super) struct Places {
 /// Slots that had about the same mass.
 struct Class {
     heaviest: Pull,
-    tree: Tree<Arc<[Vector]>>,
+    tree: Tree,
+    /// The most by which slots have left their points when their steps end, by their places in the tree.
+    moved: Vec<f64>,
     /// The largest of `moved` in each part of the tree, or more.
     farthest: Vec<f64>,
 }
@@ -67,22 +63,16 @@ impl Places {
         let [at, _] = view.phase(slot);
         let (mut found, mut looked) = (vec![], 0);
         for class in &self.classes {
-            let moved = (&self.moved[..], &class.farthest[..]);
+            let moved = (&class.moved[..], &class.farthest[..]);
             let within = within(class.heaviest);
             looked += class.tree.near_moved(at, within, moved, &mut found);
         }
         found.retain(|&other| {
-            if other == slot || view.gm[other] == 0.0 {
-                return false;
-            }
-            let within = within(view.pull(other));
-            let is_nearer = |place: Vector, limit: f64| {
-                let d = difference(place, at);
-                dot(d, d) < limit * limit
+            let is_near = || {
+                let d = difference(view.phase(other)[0], at);
+                dot(d, d) < within(view.pull(other)).powi(2)
             };
-            // Where it was is at hand sooner than where it is.
-            is_nearer(self.points[other], within + self.moved[other])
-                && is_nearer(view.phase(other)[0], within)
+            other != slot && view.gm[other] != 0.0 && is_near()
         });
         found.sort_unstable();
         (found, looked)
@@ -98,23 +88,24 @@ impl Places {
         let stale = std::mem::take(&mut self.stale);
         let moved = of_each(stale.len(), SLOTS_OF_A_TASK, |k| {
             let slot = stale[k];
-            let d = difference(view.phase(slot)[0], self.points[slot]);
+            let (class, place) = self.in_trees[slot];
+            let point = self.classes[class].tree.point(place);
+            let d = difference(view.phase(slot)[0], point);
             MARGIN * (dot(d, d).sqrt() + view.path(slot, ends))
         });
-        let are_many = stale.len() > self.points.len() / MANY;
+        let are_many = stale.len() > self.in_trees.len() / MANY;
         for (&slot, moved) in stale.iter().zip(moved) {
             self.is_stale[slot] = false;
-            self.moved[slot] = moved;
             let (class, place) = self.in_trees[slot];
             let class = &mut self.classes[class];
-            class.heaviest = heavier(class.heaviest, view.pull(slot));
+            class.moved[place] = moved;
             if !are_many {
-                class.tree.raise(place, moved, &mut class.farthest);
+                Tree::raise(place, moved, &mut class.farthest);
             }
         }
         if are_many {
             for class in &mut self.classes {
-                class.farthest = class.tree.largest(&self.moved);
+                class.farthest = Tree::largest(&class.moved);
             }
         }
     }
@@ -159,36 +150,47 @@ impl Course<'_> {
             let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
             classes[class.min(CLASSES - 1)].push(slot);
         }
-        let points: Arc<[Vector]> = points.into();
         let class = |slots: Vec<usize>| {
             let pulls = slots.iter().map(|&slot| view.pull(slot));
             let heaviest = pulls.fold(Pull { gm: 0.0, root: 0.0 }, heavier);
-            let tree = Tree::of(points.clone(), slots);
+            let tree = Tree::of(&points, slots.into_iter());
+            let moved: Vec<f64> = tree.indices().map(|slot| moved[slot]).collect();
             Class {
                 heaviest,
-                farthest: tree.largest(&moved),
+                farthest: Tree::largest(&moved),
+                moved,
                 tree,
             }
         };
         let classes: Vec<Class> = classes.into_iter().map(class).collect();
         let mut in_trees = vec![(0, 0); slots];
         for (number, class) in classes.iter().enumerate() {
-            for (place, &slot) in class.tree.order().iter().enumerate() {
+            for (place, slot) in class.tree.indices().enumerate() {
                 in_trees[slot] = (number, place);
             }
         }
         Places {
-            points,
             classes,
             in_trees,
-            moved,
             stale: vec![],
             is_stale: vec![false; slots],
             looked: 0,
         }
     }
 
-    /// Notes that the steps of slots begin now, or that they have another content.
+    /// Notes that slots have another content, and with it perhaps more mass.
+    pub(super) fn note_contents(&mut self, slots: &[usize]) {
+        self.note_steps(slots);
+        let pulls: Vec<Pull> = slots.iter().map(|&slot| self.view().pull(slot)).collect();
+        if let Some(places) = &mut self.places {
+            for (&slot, pull) in slots.iter().zip(pulls) {
+                let class = &mut places.classes[places.in_trees[slot].0];
+                class.heaviest = heavier(class.heaviest, pull);
+            }
+        }
+    }
+
+    /// Notes that the steps of slots begin now.
     pub(super) fn note_steps(&mut self, slots: &[usize]) {
         let Some(places) = &mut self.places else {
             return;

@@ -126,7 +126,7 @@ impl Course<'_> {
             let beginning = &mut state.beginnings[slot];
             (beginning.x, beginning.v) = (x, v);
         }
-        self.note_steps(slots);
+        self.note_contents(slots);
         for &slot in slots {
             if let Some(number) = self.groups.in_slot(slot) {
                 self.choose(number)?;

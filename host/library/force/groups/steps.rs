@@ -144,24 +144,26 @@ impl Course<'_> {
             let wanted = level(next.allowed, self.span, i)?;
             let wanted = self.within_regular(i, wanted);
             self.levels[i] = next_level(self.levels[i], wanted, self.now);
-            self.set_end(i);
         }
+        let ends: Vec<u64> = slots.iter().map(|&i| self.end_from_now(i)).collect();
+        self.ends.set_each(slots.iter().copied().zip(ends));
         self.note_steps(slots);
         Ok(())
     }
 
     /// Lets the step of a slot that begins now end where steps of its length do.
     pub(super) fn align(&mut self, i: usize) {
-        self.set_end(i);
+        let end = self.end_from_now(i);
+        self.ends.set(i, end);
         self.note_steps(&[i]);
     }
 
-    /// Sets the end of the step that begins now, which is yet to be [noted](Self::note_steps).
-    fn set_end(&mut self, i: usize) {
+    /// The end of the step of a slot that begins now. It may be too long for where it begins: then it is a finer one.
+    fn end_from_now(&mut self, i: usize) -> u64 {
         if self.now < SPAN {
             self.levels[i] = self.levels[i].max(coarsest_from(self.now));
         }
-        self.ends.set(i, self.now + (SPAN >> self.levels[i]));
+        self.now + (SPAN >> self.levels[i])
     }
 
     /// Begins the first step of a slot whose content is new, with this force.

@@ -229,7 +229,8 @@ impl<D: Device> HostSteps<D> {
                     approach,
                 }
             };
-            forces = sums.chunks_exact(each).take(slots.len()).map(of).collect();
+            let all = sums.par_chunks_exact(each).take(slots.len());
+            forces = all.with_min_len(RECORDS_OF_A_TASK).map(of).collect();
         })?;
         Ok(forces)
     }

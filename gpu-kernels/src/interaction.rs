@@ -112,8 +112,16 @@ pub fn interact_with_jerk<A: PairArithmetic>(
     add_with_jerk::<A>([r, v], d2, weight, sum, jerks);
 }
 
+/// How near two bodies are, and how fast they come nearer.
+#[derive(Clone, Copy, Debug)]
+pub struct Nearness<R> {
+    /// `−3 (r·v) / d²`, the rate at which the pair's force changes by its change of distance.
+    pub rate: R,
+    /// `1 / d²`; 0 for a pair that contributes nothing.
+    pub inverse_squared: R,
+}
+
 /// As [`interact_with_jerk`], of what the source has relative to the target, and their squared
-/// distance. Returns `−3 (r·v) / d²`, the rate at which the pair's force changes by its change of
 /// distance.
 #[inline(always)]
 pub fn add_with_jerk<A: PairArithmetic>(
@@ -122,7 +130,7 @@ pub fn add_with_jerk<A: PairArithmetic>(
     weight: A::Real,
     sum: &mut [A::Real; 3],
     jerks: &mut [A::Real; 3],
-) -> A::Real {
+) -> Nearness<A::Real> {
     let inverse = A::inverse_sqrt(distance_squared);
     let inverse_squared = inverse * inverse;
     let scale = (weight * inverse) * inverse_squared;
@@ -131,7 +139,10 @@ pub fn add_with_jerk<A: PairArithmetic>(
         sum[axis] = A::mul_add(scale, r[axis], sum[axis]);
         jerks[axis] = A::mul_add(scale, A::mul_add(rate, r[axis], v[axis]), jerks[axis]);
     }
-    rate
+    Nearness {
+        rate,
+        inverse_squared,
+    }
 }
 
 /// As [`add_with_jerk`], and with the accelerations that source and target have, their difference a,
@@ -144,7 +155,7 @@ pub fn add_with_snap<A: PairArithmetic>(
     distance_squared: A::Real,
     weight: A::Real,
     sums: &mut [[A::Real; 3]; 3],
-) -> A::Real {
+) -> Nearness<A::Real> {
     let inverse = A::inverse_sqrt(distance_squared);
     let inverse_squared = inverse * inverse;
     let scale = (weight * inverse) * inverse_squared;
@@ -167,7 +178,10 @@ pub fn add_with_snap<A: PairArithmetic>(
         sums[1][axis] = A::mul_add(scale, jerk, sums[1][axis]);
         sums[2][axis] = A::mul_add(scale, snap, sums[2][axis]);
     }
-    rate
+    Nearness {
+        rate,
+        inverse_squared,
+    }
 }
 
 #[inline(always)]

@@ -188,11 +188,15 @@ fn derivatives_of_a_pair_are_its_changes() {
             let r = [0, 1, 2].map(|k| r[k] + t * (v[k] + 0.5 * t * a[k]));
             let v = [0, 1, 2].map(|k| v[k] + t * a[k]);
             let square = distance_squared::<Exactly>(r, softening_squared);
-            let rate = add_with_snap::<Exactly>([r, v, a], square, 2.5, &mut sums);
+            let near = add_with_snap::<Exactly>([r, v, a], square, 2.5, &mut sums);
+            let rate = near.rate;
             let mut others = [[0.0; 3]; 2];
             let [pull, jerk] = &mut others;
             let same = add_with_jerk::<Exactly>([r, v], square, 2.5, pull, jerk);
-            assert!((rate - same).abs() < 1e-14);
+            assert!((rate - same.rate).abs() < 1e-14);
+            for near in [near, same] {
+                assert!((near.inverse_squared * square - 1.0).abs() < 1e-14);
+            }
             for (a, b) in others.iter().flatten().zip(sums.iter().flatten()) {
                 assert!((a - b).abs() < 1e-14);
             }

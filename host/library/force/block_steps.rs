@@ -378,7 +378,8 @@ fn advance<S: Scheme>(
             };
             let allowed = pulled.next_step(allowed, [dt, counts.shortest], &(&physics, &*state));
             state.set_phase(i, x, v);
-            state.keep_step(i, [begun[i], now], [x, v]);
+            let phases = [state.begun_from(i), [x, v]];
+            state.keep_step(i, [begun[i], now], phases);
             state.begin_at(i, Beginning { x, v, a, j, s, c });
             state.own_steps[i] = guarded(allowed, force.approach).min(2.0 * dt);
             begun[i] = now;

@@ -43,7 +43,7 @@ impl Pulled {
         [dt, shortest]: [f64; 2],
         others: &impl Others,
     ) -> f64 {
-        match allowed < SUDDEN * dt || allowed < dt.min(shortest) {
+        match is_sudden(allowed, [dt, shortest]) {
             true => allowed.max(self.step_of_pulls(others)),
             false => allowed,
         }
@@ -91,6 +91,11 @@ impl Pulled {
             false => 0.0,
         }
     }
+}
+
+/// Returns whether [`Pulled::next_step`] looks at the pulls.
+pub(super) fn is_sudden(allowed: f64, [dt, shortest]: [f64; 2]) -> bool {
+    allowed < SUDDEN * dt || allowed < dt.min(shortest)
 }
 
 /// Bodies at the time at which a body's step ends.

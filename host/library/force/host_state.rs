@@ -85,6 +85,12 @@ impl HostState {
         }
     }
 
+    /// Position and velocity where the step of a body began.
+    pub(super) fn begun_from(&self, body: usize) -> [[f64; 3]; 2] {
+        let Beginning { x, v, .. } = self.beginnings[body];
+        [x, v]
+    }
+
     /// Begins a step of a body in a span, from the state and the forces that are given.
     pub(super) fn begin_at(&mut self, body: usize, beginning: Beginning) {
         let Beginning { a, j, s, c, .. } = beginning;
@@ -118,15 +124,19 @@ impl HostState {
         );
     }
 
-    /// Keeps a block time step of a body, from one tick of the span to another and to a position and velocity,
-    /// if paths are kept.
-    pub(super) fn keep_step(&mut self, body: usize, ticks: [u64; 2], to: [[f64; 3]; 2]) {
+    /// Keeps a block time step of a body, if paths are kept: the ticks of the span, and the positions and velocities, where
+    /// it began and ended.
+    pub(super) fn keep_step(
+        &mut self,
+        body: usize,
+        ticks: [u64; 2],
+        [from, to]: [[[f64; 3]; 2]; 2],
+    ) {
         if let Some(kept) = &mut self.kept {
-            let Beginning { x, v, .. } = self.beginnings[body];
             kept.paths.steps.push(StepOfBody {
                 body,
                 shares: ticks.map(|tick| tick as f64 / SPAN as f64),
-                from: [x, v],
+                from,
                 to,
             });
         }

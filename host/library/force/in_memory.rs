@@ -27,6 +27,8 @@ pub(super) struct Forces {
     pub(super) derivatives: [[f64; 3]; 3],
     /// `max_j |r·v| / d²`, the rate at which the distance of a pair changes, as a part of the distance.
     pub(super) approach: f64,
+    /// A distance within which there is no other body: of the nearest, as sources are rounded; 0 where it is not known.
+    pub(super) nearest: f64,
 }
 
 /// A block step, for a backend that predicts bodies elsewhere than in its state.

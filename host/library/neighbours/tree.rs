@@ -131,6 +131,11 @@ impl Tree {
         self.points.iter().map(Point::index)
     }
 
+    /// Index of the point in a place of the tree.
+    pub(crate) fn index(&self, place: usize) -> usize {
+        self.points[place].index()
+    }
+
     /// The point in a place of the tree.
     pub(crate) fn point(&self, place: usize) -> [f64; 3] {
         self.points[place].at
@@ -257,7 +262,7 @@ impl Tree {
     }
 }
 
-/// The limit of a part: a leaf has none of its own, but the limit of what it is a part of.
+/// The limit of a part. A leaf has the limit of the whole that it belongs to.
 fn limit_of(part: &Range<usize>, of_whole: f64, limits: &impl Fn(usize) -> f64) -> f64 {
     match part.len() <= LEAF {
         true => of_whole,

@@ -159,14 +159,15 @@ pub(super) const fn target_scalars(digits: DigitsName, order: u32) -> u32 {
     6 + if order == 6 { 3 } else { 0 } + if digits.low() { 3 } else { 0 }
 }
 
-/// Vectors of a target's sums in global memory: acceleration with the fastest approach, jerk, snap.
+/// Vectors of a target's sums in global memory: acceleration with the fastest approach, jerk with the closeness of the nearest
+/// source, snap.
 pub(super) const fn partial_vectors(order: u32) -> u32 {
     if order == 6 { 3 } else { 2 }
 }
 
 /// Targets that are kept in shared memory while they are computed, if there are no more.
 pub(super) const fn staged(threads: u32) -> u32 {
-    threads / 4 * 3
+    threads / 2
 }
 
 /// Targets, of those that are spread over all warps, up to which a thread has one.
@@ -397,6 +398,8 @@ pub(super) struct Sums<R> {
     pub(super) vectors: [[R; 3]; 3],
     /// The largest `3 |r·v| / d²` of a pair.
     pub(super) approach: R,
+    /// The largest `1 / d²` of a pair.
+    pub(super) closeness: R,
 }
 
 impl<R: Word> Sums<R> {
@@ -406,15 +409,17 @@ impl<R: Word> Sums<R> {
         Self {
             vectors: [[zero; 3]; 3],
             approach: zero,
+            closeness: zero,
         }
     }
 
-    /// Numbers of the sums in order, the approach first; snaps come last.
+    /// Numbers of the sums in order, approach and closeness first; snaps come last.
     #[inline(always)]
     pub(super) fn numbers(&self) -> [R; MOST_SUMS] {
         let [a, j, s] = self.vectors;
         [
             self.approach,
+            self.closeness,
             a[0],
             a[1],
             a[2],
@@ -432,7 +437,8 @@ impl<R: Word> Sums<R> {
     pub(super) fn of(n: [R; MOST_SUMS]) -> Self {
         Self {
             approach: n[0],
-            vectors: [[n[1], n[2], n[3]], [n[4], n[5], n[6]], [n[7], n[8], n[9]]],
+            closeness: n[1],
+            vectors: [[n[2], n[3], n[4]], [n[5], n[6], n[7]], [n[8], n[9], n[10]]],
         }
     }
 
@@ -465,6 +471,7 @@ impl<R: Word> Sums<R> {
         let mut sums = Self::none();
         let (first, second) = (load(0), load(1));
         sums.approach = first.w;
+        sums.closeness = second.w;
         sums.vectors[0] = [first.x, first.y, first.z];
         sums.vectors[1] = [second.x, second.y, second.z];
         if S::SNAP {
@@ -487,7 +494,7 @@ impl<R: Word> Sums<R> {
         // SAFETY: the caller's promise.
         unsafe {
             global::store(partials, 0, with(self.vectors[0], self.approach));
-            global::store(partials, 1, with(self.vectors[1], zero));
+            global::store(partials, 1, with(self.vectors[1], self.closeness));
             if S::SNAP {
                 global::store(partials, 2, with(self.vectors[2], zero));
             }
@@ -498,7 +505,7 @@ impl<R: Word> Sums<R> {
 /// Number `k` of the sums over two sets of sources.
 #[inline(always)]
 pub(super) fn together<R: GpuFloat>(k: u32, a: R, b: R) -> R {
-    if k == 0 { a.larger(b) } else { a + b }
+    if k < 2 { a.larger(b) } else { a + b }
 }
 
 /// Index of number `k` of the sums among the scalars of their vectors.
@@ -506,8 +513,9 @@ pub(super) fn together<R: GpuFloat>(k: u32, a: R, b: R) -> R {
 pub(super) fn scalar_of(k: u32) -> u32 {
     match k {
         0 => 3,
-        1..4 => k - 1,
-        4..7 => k,
-        _ => k + 1,
+        1 => 7,
+        2..5 => k - 2,
+        5..8 => k - 1,
+        _ => k,
     }
 }

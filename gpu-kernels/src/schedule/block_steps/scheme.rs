@@ -88,11 +88,11 @@ impl Scheme for Sixth {
     }
 }
 
-/// Numbers of a target's sums over sources: acceleration, jerk and, of sixth order, snap, and the
-/// fastest approach.
+/// Numbers of a target's sums over sources: acceleration, jerk and, of sixth order, snap, the fastest approach, and the
+/// nearest source.
 pub(super) const fn sums(order: u32) -> u32 {
-    if order == 6 { 10 } else { 7 }
+    if order == 6 { 11 } else { 8 }
 }
 
 /// The most numbers of a target's sums.
-pub(super) const MOST_SUMS: usize = 10;
+pub(super) const MOST_SUMS: usize = 11;

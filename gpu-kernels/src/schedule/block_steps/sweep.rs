@@ -360,10 +360,14 @@ impl<D: Digits> Sweep<D> {
         }
         for_each::<AT_ONCE>(|q| {
             for_each::<LANE>(|l| {
-                let Sums { vectors, approach } = &mut sums[l];
+                let Sums {
+                    vectors,
+                    approach,
+                    closeness,
+                } = &mut sums[l];
                 let (r, d2, mass) = (r[q][l], d2[q][l], sources[q].mass);
                 let v = difference(targets[l].v, sources[q].v);
-                let rate = if S::SNAP {
+                let near = if S::SNAP {
                     let a = difference(targets[l].a, sources[q].a);
                     add_with_snap::<Numerics<D::Real, Fused, Approximate, C>>(
                         [r, v, a],
@@ -381,7 +385,8 @@ impl<D: Digits> Sweep<D> {
                         jerks,
                     )
                 };
-                *approach = approach.larger(rate.magnitude());
+                *approach = approach.larger(near.rate.magnitude());
+                *closeness = closeness.larger(near.inverse_squared);
             });
         });
     }

@@ -7,7 +7,9 @@
 )]
 
 use cuda_std::GpuFloat;
-use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
+use gpu_kernels::interaction::{
+    Nearness, add_with_jerk, add_with_snap, distance_squared, separation,
+};
 use gpu_kernels::numerics::Closest;
 use rayon::prelude::*;
 
@@ -142,7 +144,7 @@ fn pull_of_block<V: Vector, S: Root, C: Closest, const K: usize>(
         let [r, v, _] = relative;
         let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
         let weight = V::splat(*weight);
-        let rate = if K == 3 {
+        let Nearness { rate, .. } = if K == 3 {
             add_with_snap::<Lanes<V, S, C>>(relative, square, weight, &mut vectors)
         } else {
             let [a, j, _] = &mut vectors;

@@ -5,7 +5,9 @@
     reason = "vector loops count an index: see `simd::Kernel`"
 )]
 
-use gpu_kernels::interaction::{add_with_jerk, add_with_snap, distance_squared, separation};
+use gpu_kernels::interaction::{
+    Nearness, add_with_jerk, add_with_snap, distance_squared, separation,
+};
 use gpu_kernels::neighbour_scheme::{Force, norm};
 use gpu_kernels::numerics::Closest;
 
@@ -130,7 +132,7 @@ impl<const K: usize> Loop<f64> for Near<'_, K> {
                 let [r, v, _] = relative;
                 let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
                 let weight = V::load(&weights[lane..]);
-                let rate = if K == 3 {
+                let Nearness { rate, .. } = if K == 3 {
                     add_with_snap::<Lanes<V, S, C>>(relative, square, weight, &mut vectors)
                 } else {
                     let [a, j, _] = &mut vectors;
@@ -198,9 +200,9 @@ impl Loop<f64> for Far<'_> {
                     let v = separation::<Lanes<V, S, C>>(velocity, splat(vx, vy, vz));
                     let square = distance_squared::<Lanes<V, S, C>>(r, softening_squared);
                     let weight = V::splat(weight).zero_where_less(square, limit);
-                    let rate =
+                    let near =
                         add_with_jerk::<Lanes<V, S, C>>([r, v], square, weight, &mut a, &mut j);
-                    let rate = rate.zero_where_less(square, limit);
+                    let rate = near.rate.zero_where_less(square, limit);
                     approach = (rate * rate).larger(approach);
                     let mut squares = [0.0; LANES];
                     square.store(&mut squares);

@@ -337,7 +337,7 @@ pub(super) fn advance<R: Lane>(
             }
             let [a, j] = whole;
             state.set_phase(i, x, v);
-            state.keep_step(i, ticks, [x, v]);
+            state.keep_step(i, ticks, [state.begun_from(i), [x, v]]);
             let [s, c] = [[0.0; 3]; 2];
             state.beginnings[i] = Beginning { x, v, a, j, s, c };
             (state.accelerations[i], state.jerks[i]) = (a, j);

@@ -34,7 +34,7 @@ impl Ends {
         }
     }
 
-    /// As [`set`](Self::set), of many slots, of which many have the same end.
+    /// As [`set`](Self::set), of many slots. Many of them have the same end.
     pub(super) fn set_each(&mut self, all: impl Iterator<Item = (usize, u64)>) {
         let mut by_end: Vec<(u64, Vec<usize>)> = vec![];
         for (slot, end) in all {

@@ -44,6 +44,9 @@ use crate::frame::Frame;
 use crate::groups::{Groups, Vector, heavy_above};
 use crate::simd::InstructionSet;
 
+/// Factor by which distances are taken for more than they are, because they are rounded.
+const MARGIN: f64 = 1.01;
+
 /// What a slot is owed that was given no impulses: sums of Δv and of −t Δv.
 const NO_IMPULSES: [Vector; 2] = [[0.0; 3]; 2];
 
@@ -80,6 +83,8 @@ struct Course<'a> {
     /// Slots with a new content or step since forces were last computed.
     changed: Vec<usize>,
     corrections: Vec<Correction>,
+    /// Distances of slots within which there is nobody where their steps begin; 0 where no distance is known.
+    nearest: Vec<f64>,
     /// Slots with a correction.
     corrected: Vec<usize>,
     /// True for slots whose force is wanted.
@@ -169,6 +174,7 @@ impl<'a> Course<'a> {
             impulses: vec![NO_IMPULSES; n],
             changed: (0..n).collect(),
             corrections: vec![Correction::NONE; n],
+            nearest: vec![0.0; n],
             corrected: vec![],
             is_due: vec![false; n],
             is_predicted: false,

@@ -531,6 +531,7 @@ impl Course<'_> {
         Ok(Forces {
             derivatives: whole.derivatives,
             approach: inside.approach,
+            nearest: whole.nearest,
         })
     }
 

@@ -4,7 +4,7 @@ use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
-use super::{Course, of_each};
+use super::{Course, MARGIN, of_each};
 use crate::backend::ForceError;
 use crate::groups::{Group, Inner, Partner, Zone};
 use crate::vectors::dot;
@@ -93,11 +93,17 @@ impl Course<'_> {
         self.groups.all[number].is_at_rest() && self.backend.state().external.is_none()
     }
 
-    /// The groups of these that are not at rest, or have another slot near by.
+    /// The groups of these, whose steps ended now, that are not at rest, or have another slot near by.
     fn that_change(&mut self, numbers: &[usize]) -> Vec<usize> {
         let rests = |&number: &usize| self.is_at_rest(number);
         let (resting, mut changing): (Vec<usize>, Vec<usize>) =
             numbers.iter().partition(|n| rests(n));
+        let largest = self.heaviest.cbrt();
+        let has_near = |&number: &usize| {
+            let group = &self.groups.all[number];
+            self.nearest[group.slot] <= MARGIN * group.perturbed_by()(largest)
+        };
+        let resting: Vec<usize> = resting.into_iter().filter(has_near).collect();
         if !resting.is_empty() {
             let mut places = self.take_places();
             let view = self.view();

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::ends::Ends;
 use super::slots::{Pull, View};
-use super::{Course, of_each};
+use super::{Course, MARGIN};
 use crate::groups::Vector;
 use crate::neighbours::Tree;
 use crate::vectors::{difference, dot};
@@ -19,9 +19,6 @@ const CLASSES: usize = 4;
 
 /// Factor in mass from class to class.
 const FACTOR: f64 = 8.0;
-
-/// Factor by which distances are taken for more than they are, because they are rounded.
-const MARGIN: f64 = 1.01;
 
 /// The part of all slots, by its inverse, from which on the farthest are found anew in whole trees.
 const MANY: usize = 16;
@@ -83,31 +80,37 @@ impl Places {
         self.looked += looked;
     }
 
-    /// Finds again how far slots move whose content or step is another.
+    /// Finds again how far slots move that have another content or step.
     fn refresh(&mut self, view: View<'_>, ends: &Ends) {
-        let stale = std::mem::take(&mut self.stale);
-        let moved = of_each(stale.len(), SLOTS_OF_A_TASK, |k| {
-            let slot = stale[k];
-            let (class, place) = self.in_trees[slot];
-            let point = self.classes[class].tree.point(place);
+        let moves = |slot: usize, point: Vector| {
             let d = difference(view.phase(slot)[0], point);
             MARGIN * (dot(d, d).sqrt() + view.path(slot, ends))
-        });
-        let are_many = stale.len() > self.in_trees.len() / MANY;
-        for (&slot, moved) in stale.iter().zip(moved) {
-            self.is_stale[slot] = false;
-            let (class, place) = self.in_trees[slot];
-            let class = &mut self.classes[class];
-            class.moved[place] = moved;
-            if !are_many {
+        };
+        let stale = std::mem::take(&mut self.stale);
+        if stale.len() < self.in_trees.len() / MANY {
+            for slot in stale {
+                self.is_stale[slot] = false;
+                let (class, place) = self.in_trees[slot];
+                let class = &mut self.classes[class];
+                let moved = moves(slot, class.tree.point(place));
+                class.moved[place] = moved;
                 Tree::raise(place, moved, &mut class.farthest);
             }
+            return;
         }
-        if are_many {
-            for class in &mut self.classes {
-                class.farthest = Tree::largest(&class.moved);
-            }
+        for class in &mut self.classes {
+            let (tree, is_stale) = (&class.tree, &self.is_stale);
+            let places = class.moved.par_iter_mut().enumerate();
+            let places = places.with_min_len(SLOTS_OF_A_TASK);
+            places.for_each(|(place, moved)| {
+                let slot = tree.index(place);
+                if is_stale[slot] {
+                    *moved = moves(slot, tree.point(place));
+                }
+            });
+            class.farthest = Tree::largest(&class.moved);
         }
+        self.is_stale.fill(false);
     }
 }
 

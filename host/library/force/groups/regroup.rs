@@ -2,7 +2,7 @@
 
 use super::members::tide;
 use super::slots::occupy;
-use super::{Course, NO_IMPULSES, of_each};
+use super::{Course, MARGIN, NO_IMPULSES, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
@@ -261,9 +261,11 @@ impl Course<'_> {
     /// Makes pairs of single bodies that are near.
     fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
         // A body near another has short steps.
+        let scales = &self.groups.scales;
         let is_fast = |&slot: &usize| {
             self.begins(slot)
-                && self.backend.state().own_steps[slot] < self.groups.scales.time
+                && self.backend.state().own_steps[slot] < scales.time
+                && self.nearest[slot] <= MARGIN * scales.reach(self.gm[slot] + self.heaviest)
                 && self.groups.in_slot(slot).is_none()
         };
         let fast: Vec<usize> = block.iter().copied().filter(is_fast).collect();

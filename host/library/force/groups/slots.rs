@@ -95,7 +95,6 @@ impl Course<'_> {
             gm: &self.gm,
             roots: &self.roots,
             heavy: self.heavy,
-            rounding: self.rounding,
             state: self.backend.state(),
             order: self.order,
             begun: &self.begun,
@@ -144,7 +143,6 @@ pub(super) struct View<'a> {
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
     heavy: f64,
-    pub(super) rounding: f64,
     pub(super) state: &'a HostState,
     pub(super) order: Order,
     begun: &'a [u64],
@@ -180,13 +178,8 @@ impl View<'_> {
 
     /// The part of η that a slot takes.
     pub(super) fn finer(&self, slot: usize) -> f64 {
-        if self.gm[slot] <= self.heavy || self.groups.in_slot(slot).is_some() {
-            return 1.0;
-        }
-        match self.order {
-            Order::Fourth => HEAVY_ETA[0],
-            Order::Sixth => HEAVY_ETA[1],
-        }
+        let masses = [self.gm[slot], self.heavy];
+        super::steps::finer(self.groups, self.order, masses, slot)
     }
 
     /// The most by which a slot moves from now to the end of its step.

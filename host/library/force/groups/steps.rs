@@ -3,15 +3,16 @@
 use gpu_kernels::schedule::block_steps::{Ended, SPAN};
 use rayon::prelude::*;
 
-use super::neighbourhood::Corrections;
-use super::slots::View;
-use super::{Course, NO_IMPULSES, coarsest_from, of_each};
+use super::corrections::Correction;
+use super::slots::HEAVY_ETA;
+use super::{Course, NO_IMPULSES, coarsest_from};
 use crate::backend::ForceError;
 use crate::force::block_steps::{guarded, level, next_level};
-use crate::force::cancelled::Pulled;
-use crate::force::host_state::Beginning;
+use crate::force::cancelled::{Pulled, is_sudden};
+use crate::force::hermite_order::Order;
+use crate::force::host_state::{Beginning, HostState};
 use crate::force::in_memory::{Forces, time_in};
-use crate::groups::Vector;
+use crate::groups::{Groups, Vector};
 use crate::vectors::dot;
 
 /// First step of a body whose group changed, by |a|/|j|.
@@ -23,79 +24,87 @@ const FIRST_GUARD: f64 = 0.1;
 /// Slots of a block from which on several threads end their steps.
 const SEVERAL: usize = 128;
 
-/// Slots that one thread stores at a time.
-const STORED: usize = 256;
+/// Slots of which one thread ends the steps.
+const PART: usize = 256;
 
-/// The step of a slot that begins where another ended.
-pub(super) struct Next {
-    pub(super) beginning: Beginning,
-    /// The [part of η](View::finer) that the slot takes.
-    pub(super) finer: f64,
-    /// The longest step that is allowed.
-    pub(super) allowed: f64,
-    /// True if the slot was given impulses.
-    is_pushed: bool,
+/// What ends steps of slots, each alone.
+#[derive(Clone, Copy)]
+struct Ending<'a> {
+    groups: &'a Groups,
+    gm: &'a [f64],
+    begun: &'a [u64],
+    corrections: &'a [Correction],
+    order: Order,
+    eta: f64,
+    rounding: f64,
+    heavy: f64,
+    span: f64,
+    now: u64,
+    /// The shortest step of all.
+    shortest: f64,
 }
 
-impl Next {
-    /// Gives the slot impulses, sums of Δv and of −t Δv, at a time.
-    fn push(&mut self, time: f64, [sum, times]: [Vector; 2]) {
-        self.is_pushed = true;
-        let Beginning { x, v, .. } = &mut self.beginning;
-        for k in 0..3 {
-            x[k] += time * sum[k] + times[k];
-            v[k] += sum[k];
-        }
-    }
-
-    /// Corrects the slot at the end of a regular step.
-    fn correct(&mut self, by: &Corrections) {
-        let Beginning { x, v, a, j, .. } = &mut self.beginning;
-        let [da, dj] = by.force;
-        for (vector, change) in [(x, by.x), (v, by.v), (a, da), (j, dj)] {
-            for k in 0..3 {
-                vector[k] += change[k];
-            }
-        }
-    }
+/// Slots that one thread has, from the first on.
+struct OwnSlots<'a> {
+    first: usize,
+    beginnings: &'a mut [Beginning],
+    own_steps: &'a mut [f64],
+    impulses: &'a mut [[Vector; 2]],
+    nearest: &'a mut [f64],
 }
 
-impl View<'_> {
-    /// The next step of a slot, by the force where it was predicted. Pulls that cancel allow no step shorter than the
-    /// `shortest` of all.
-    pub(super) fn next(&self, slot: usize, (eta, shortest): (f64, f64), force: &Forces) -> Next {
-        let (finer, dt) = (self.finer(slot), self.since(slot));
-        let eta = finer * eta;
+impl Ending<'_> {
+    /// Ends the step of one of these slots, with the force where it was predicted, and begins the next one. It has the
+    /// impulses that it was owed. Returns the slot and the next step that derivatives allow, if this step would be so short that
+    /// pulls may cancel.
+    fn end(&self, own: &mut OwnSlots<'_>, slot: usize, force: &Forces) -> Option<(usize, f64)> {
+        let finer = finer(self.groups, self.order, [self.gm[slot], self.heavy], slot);
+        let dt = time_in(self.span, self.now - self.begun[slot]);
+        let k = slot - own.first;
         let Ended {
-            x,
-            v,
+            mut x,
+            mut v,
             crackle: c,
             allowed,
         } = self.order.ended(
-            &self.state.beginnings[slot],
+            &own.beginnings[k],
             dt,
-            (eta, self.rounding),
+            (finer * self.eta, self.rounding),
             force.derivatives,
         );
-        let [a, j, s] = force.derivatives;
-        let pulled = Pulled {
-            body: slot,
-            acceleration: a,
-            eta,
-        };
-        let allowed = pulled.next_step(allowed, [dt, shortest], self);
-        Next {
-            beginning: Beginning { x, v, a, j, s, c },
-            finer,
-            allowed: guarded(allowed, force.approach / finer.sqrt()).min(2.0 * dt),
-            is_pushed: false,
+        let impulses = &mut own.impulses[k];
+        if *impulses != NO_IMPULSES {
+            let [sum, times] = std::mem::replace(impulses, NO_IMPULSES);
+            let time = time_in(self.span, self.now);
+            for k in 0..3 {
+                x[k] += time * sum[k] + times[k];
+                v[k] += sum[k];
+            }
         }
+        let [a, j, s] = force.derivatives;
+        own.beginnings[k] = Beginning { x, v, a, j, s, c };
+        own.nearest[k] = force.nearest;
+        own.own_steps[k] = longest((allowed, dt), finer, force, &self.corrections[slot]);
+        is_sudden(allowed, [dt, self.shortest]).then_some((slot, allowed))
     }
+}
 
-    /// Time since the span began.
-    pub(super) fn since_span_began(&self) -> f64 {
-        time_in(self.span, self.now)
+/// The part of η that a slot takes, with this mass and the mass above which bodies are heavy, both times G.
+pub(super) fn finer(groups: &Groups, order: Order, [gm, heavy]: [f64; 2], slot: usize) -> f64 {
+    if gm <= heavy || groups.in_slot(slot).is_some() {
+        return 1.0;
     }
+    match order {
+        Order::Fourth => HEAVY_ETA[0],
+        Order::Sixth => HEAVY_ETA[1],
+    }
+}
+
+/// The longest step of a slot that may follow a step of `dt`, of those that its derivatives allow.
+fn longest((allowed, dt): (f64, f64), finer: f64, force: &Forces, correction: &Correction) -> f64 {
+    guarded(allowed, force.approach / finer.sqrt())
+        .min(2.0 * dt)
+        .min(correction.longest)
 }
 
 impl Course<'_> {
@@ -107,41 +116,12 @@ impl Course<'_> {
             self.counts.shortest = self.counts.shortest.min(dt);
         }
         self.counts.steps += slots.len() as u64;
-        let (view, eta, shortest) = (self.view(), self.eta, self.counts.shortest);
-        let (corrections, impulses) = (&self.corrections, &self.impulses);
-        let mut next = of_each(slots.len(), SEVERAL, |k| {
-            let i = slots[k];
-            let mut next = view.next(i, (eta, shortest), &forces[k]);
-            next.allowed = next.allowed.min(corrections[i].longest);
-            if impulses[i] != NO_IMPULSES {
-                next.push(view.since_span_began(), impulses[i]);
-            }
-            next
-        });
-        if self.neighbourhood.is_some() {
-            for (&i, next) in slots.iter().zip(&mut next) {
-                if let Some(corrections) = self.next_regular(i, (next.finer, next.allowed))? {
-                    next.correct(&corrections);
-                }
-            }
-        }
-        if self.backend.state().kept.is_some() {
-            for (&i, next) in slots.iter().zip(&next) {
-                if self.groups.in_slot(i).is_none() {
-                    let Beginning { x, v, .. } = next.beginning;
-                    let ticks = [self.begun[i], self.now];
-                    self.backend.state_mut().keep_step(i, ticks, [x, v]);
-                }
-            }
-        }
-        self.begin_each(slots, &next);
-        for (&i, next) in slots.iter().zip(&next) {
-            if next.is_pushed {
-                self.impulses[i] = NO_IMPULSES;
-            }
-            self.backend.state_mut().own_steps[i] = next.allowed;
+        let before = self.kept_before(slots);
+        self.end_steps(slots, &forces)?;
+        self.keep(before);
+        for &i in slots {
             self.begun[i] = self.now;
-            let wanted = level(next.allowed, self.span, i)?;
+            let wanted = level(self.backend.state().own_steps[i], self.span, i)?;
             let wanted = self.within_regular(i, wanted);
             self.levels[i] = next_level(self.levels[i], wanted, self.now);
         }
@@ -149,6 +129,141 @@ impl Course<'_> {
         self.ends.set_each(slots.iter().copied().zip(ends));
         self.note_steps(slots);
         Ok(())
+    }
+
+    /// As [`take_steps`](Self::take_steps), with these forces. The ends of the next steps are not chosen yet.
+    fn end_steps(&mut self, slots: &[usize], forces: &[Forces]) -> Result<(), ForceError> {
+        let is_predicted = self.is_predicted;
+        let HostState {
+            beginnings,
+            own_steps,
+            ..
+        } = self.backend.state_mut();
+        let ending = Ending {
+            groups: &self.groups,
+            gm: &self.gm,
+            begun: &self.begun,
+            corrections: &self.corrections,
+            order: self.order,
+            eta: self.eta,
+            rounding: self.rounding,
+            heavy: self.heavy,
+            span: self.span,
+            now: self.now,
+            shortest: self.counts.shortest,
+        };
+        let end = |mut own: OwnSlots<'_>, slots: &[usize], forces: &[Forces]| {
+            let each = slots.iter().zip(forces);
+            let sudden = each.filter_map(|(&slot, force)| ending.end(&mut own, slot, force));
+            sudden.collect::<Vec<_>>()
+        };
+        let sudden: Vec<(usize, f64)> = match slots.len() < SEVERAL {
+            true => {
+                let own = OwnSlots {
+                    first: 0,
+                    beginnings,
+                    own_steps,
+                    impulses: &mut self.impulses,
+                    nearest: &mut self.nearest,
+                };
+                end(own, slots, forces)
+            }
+            false => {
+                let parts = (
+                    beginnings.par_chunks_mut(PART),
+                    own_steps.par_chunks_mut(PART),
+                    self.impulses.par_chunks_mut(PART),
+                    self.nearest.par_chunks_mut(PART),
+                );
+                let parts = parts.into_par_iter().enumerate();
+                parts
+                    .flat_map_iter(|(part, (beginnings, own_steps, impulses, nearest))| {
+                        let first = part * PART;
+                        let [from, to] = [first, first + PART]
+                            .map(|limit| slots.partition_point(|&slot| slot < limit));
+                        let own = OwnSlots {
+                            first,
+                            beginnings,
+                            own_steps,
+                            impulses,
+                            nearest,
+                        };
+                        end(own, &slots[from..to], &forces[from..to])
+                    })
+                    .collect()
+            }
+        };
+        self.changed.extend(slots);
+        if is_predicted {
+            slots.iter().for_each(|&slot| self.show(slot));
+        }
+        for (slot, allowed) in sudden {
+            if let Ok(place) = slots.binary_search(&slot) {
+                self.lengthen(slot, allowed, &forces[place]);
+            }
+        }
+        if self.neighbourhood.is_some() {
+            slots
+                .iter()
+                .try_for_each(|&slot| self.correct_regular(slot))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a slot have a longer step than its derivatives allow, if pulls on it cancel.
+    fn lengthen(&mut self, slot: usize, allowed: f64, force: &Forces) {
+        let view = self.view();
+        let (finer, dt) = (view.finer(slot), view.since(slot));
+        let pulled = Pulled {
+            body: slot,
+            acceleration: force.derivatives[0],
+            eta: finer * self.eta,
+        };
+        let allowed = pulled.next_step(allowed, [dt, self.counts.shortest], &view);
+        let longest = longest((allowed, dt), finer, force, &self.corrections[slot]);
+        self.backend.state_mut().own_steps[slot] = longest;
+    }
+
+    /// Corrects a slot where its step and a regular step of it ended.
+    fn correct_regular(&mut self, slot: usize) -> Result<(), ForceError> {
+        let (finer, own_step) = (
+            self.view().finer(slot),
+            self.backend.state().own_steps[slot],
+        );
+        let Some(by) = self.next_regular(slot, (finer, own_step))? else {
+            return Ok(());
+        };
+        let Beginning { x, v, a, j, .. } = &mut self.backend.state_mut().beginnings[slot];
+        let [da, dj] = by.force;
+        for (vector, change) in [(x, by.x), (v, by.v), (a, da), (j, dj)] {
+            for k in 0..3 {
+                vector[k] += change[k];
+            }
+        }
+        if self.is_predicted {
+            self.show(slot);
+        }
+        Ok(())
+    }
+
+    /// Where single bodies of a block begin their steps, if paths are kept.
+    fn kept_before(&self, slots: &[usize]) -> Vec<(usize, [Vector; 2])> {
+        let state = self.backend.state();
+        if state.kept.is_none() {
+            return vec![];
+        }
+        let is_single = |slot: &&usize| self.groups.in_slot(**slot).is_none();
+        let phase = |&slot: &usize| (slot, state.begun_from(slot));
+        slots.iter().filter(is_single).map(phase).collect()
+    }
+
+    /// Keeps the steps of bodies that ended now.
+    fn keep(&mut self, before: Vec<(usize, [Vector; 2])>) {
+        for (slot, from) in before {
+            let ticks = [self.begun[slot], self.now];
+            let state = self.backend.state_mut();
+            state.keep_step(slot, ticks, [from, state.begun_from(slot)]);
+        }
     }
 
     /// Lets the step of a slot that begins now end where steps of its length do.
@@ -183,6 +298,7 @@ impl Course<'_> {
             eta: self.eta,
         };
         let first = pulled.first_step(first, self.span, &self.view());
+        self.nearest[i] = force.nearest;
         let longest = self.corrections[i].longest;
         let state = self.backend.state_mut();
         state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
@@ -193,45 +309,21 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Begins a step of a slot. Only what others see of it now is in the state before the span ends.
-    pub(super) fn begin_at(&mut self, slot: usize, beginning: Beginning) {
-        let (is_predicted, state) = (self.is_predicted, self.backend.state_mut());
-        state.beginnings[slot] = beginning;
-        if is_predicted {
-            state.set_phase(slot, beginning.x, beginning.v);
-            state.accelerations[slot] = beginning.a;
+    /// Begins a step of a slot.
+    fn begin_at(&mut self, slot: usize, beginning: Beginning) {
+        self.backend.state_mut().beginnings[slot] = beginning;
+        if self.is_predicted {
+            self.show(slot);
         }
         self.changed.push(slot);
     }
 
-    /// As [`begin_at`](Self::begin_at), of many slots in order.
-    fn begin_each(&mut self, slots: &[usize], next: &[Next]) {
-        let (is_predicted, state) = (self.is_predicted, self.backend.state_mut());
-        let parts = state.beginnings.par_chunks_mut(STORED);
-        let of_part = |(part, beginnings): (usize, &mut [Beginning])| {
-            let first = part * STORED;
-            let [from, to] =
-                [first, first + STORED].map(|limit| slots.partition_point(|&slot| slot < limit));
-            for (&slot, next) in slots[from..to].iter().zip(&next[from..to]) {
-                beginnings[slot - first] = next.beginning;
-            }
-        };
-        match slots.len() < SEVERAL {
-            true => {
-                for (&slot, next) in slots.iter().zip(next) {
-                    state.beginnings[slot] = next.beginning;
-                }
-            }
-            false => parts.enumerate().for_each(of_part),
-        }
-        if is_predicted {
-            for (&slot, next) in slots.iter().zip(next) {
-                let Beginning { x, v, a, .. } = next.beginning;
-                state.set_phase(slot, x, v);
-                state.accelerations[slot] = a;
-            }
-        }
-        self.changed.extend(slots);
+    /// Shows others in the state where the step of a slot begins. The state has the rest when the span ends.
+    fn show(&mut self, slot: usize) {
+        let state = self.backend.state_mut();
+        let Beginning { x, v, a, .. } = state.beginnings[slot];
+        state.set_phase(slot, x, v);
+        state.accelerations[slot] = a;
     }
 
     /// Has other forces on a slot where its step begins.

@@ -222,11 +222,11 @@ impl<D: Device> HostSteps<D> {
                 for ((into, &[x, y, z, _]), unit) in vectors.zip(sums).zip(units) {
                     *into = [x, y, z].map(|sum| unit * sum);
                 }
-                // The device has three times the rate.
-                let approach = sums[0][3] / (3.0 * frame.time);
                 Forces {
                     derivatives,
-                    approach,
+                    // The device has three times the rate.
+                    approach: sums[0][3] / (3.0 * frame.time),
+                    nearest: frame.length / sums[1][3].sqrt(),
                 }
             };
             let all = sums.par_chunks_exact(each).take(slots.len());

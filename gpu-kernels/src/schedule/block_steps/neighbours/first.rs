@@ -98,8 +98,8 @@ pub unsafe fn first(
                 let of = |k: usize| separation::<Pairs>(own[k], other[k]);
                 let (r, v) = (of(0), of(1));
                 let d2 = distance_squared::<Pairs>(r, params.softening_squared);
-                let rate = add_with_snap::<Pairs>([r, v, of(2)], d2, mass, &mut sums);
-                approach = approach.larger(rate.magnitude());
+                let near = add_with_snap::<Pairs>([r, v, of(2)], d2, mass, &mut sums);
+                approach = approach.larger(near.rate.magnitude());
                 fastest = fastest.larger(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
                 entry += WARP_SIZE;
             }

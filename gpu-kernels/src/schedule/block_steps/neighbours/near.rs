@@ -68,8 +68,8 @@ impl Near {
                 let [r, v] = self.relative(&own, &sources[k]);
                 let d2 = distance_squared::<Pairs>(r, self.softening_squared);
                 let mass = sources[k].mass;
-                let rate = add_with_jerk::<Pairs>([r, v], d2, mass, &mut accelerations, &mut jerks);
-                approach = approach.larger(rate.magnitude());
+                let near = add_with_jerk::<Pairs>([r, v], d2, mass, &mut accelerations, &mut jerks);
+                approach = approach.larger(near.rate.magnitude());
             });
             begin += AHEAD as u32 * stride;
         }

@@ -439,7 +439,7 @@ impl Sweep {
                 let [approach, a, b, c, d, e, f] = &mut sums[l];
                 let (mut accelerations, mut jerks) = ([*a, *b, *c], [*d, *e, *f]);
                 let both = [r[q][l], v];
-                let rate = add_with_jerk::<Apart>(
+                let near = add_with_jerk::<Apart>(
                     both,
                     d2[q][l],
                     masses[q],
@@ -448,7 +448,7 @@ impl Sweep {
                 );
                 [*a, *b, *c] = accelerations;
                 [*d, *e, *f] = jerks;
-                *approach = approach.larger(rate.magnitude());
+                *approach = approach.larger(near.rate.magnitude());
             });
         });
     }

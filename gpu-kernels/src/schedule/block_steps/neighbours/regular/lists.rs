@@ -133,7 +133,7 @@ pub unsafe fn lists(
                     let v = separation::<Apart>(own[1], [its.x, its.y, its.z]);
                     let [approach, a, b, c, d, e, f] = &mut of_word;
                     let (mut accelerations, mut jerks) = ([*a, *b, *c], [*d, *e, *f]);
-                    let rate = add_with_jerk::<Apart>(
+                    let near = add_with_jerk::<Apart>(
                         [r, v],
                         d2,
                         source.w,
@@ -142,7 +142,7 @@ pub unsafe fn lists(
                     );
                     [*a, *b, *c] = accelerations;
                     [*d, *e, *f] = jerks;
-                    *approach = approach.larger(rate.magnitude());
+                    *approach = approach.larger(near.rate.magnitude());
                 }
                 for (which, sum) in sums.iter_mut().enumerate() {
                     *sum = together(which, *sum, f64::from(of_word[which]));

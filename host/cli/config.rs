@@ -16,7 +16,10 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
 use toml::{Table, Value};
 
+use crate::made::HEADING;
 use crate::options::Options;
+use crate::say;
+use crate::times::Times;
 use crate::version;
 
 /// Table about the program that wrote a file; not read.
@@ -213,9 +216,35 @@ pub(super) fn text(table: &Table, kernel: &str, place: &str) -> String {
     for (key, value) in OF_MADE_BY.into_iter().zip(entries) {
         made_by.insert(key.into(), value.into());
     }
-    let mut table = table.clone();
-    table.insert(MADE_BY.into(), made_by.into());
-    format!("# What this run was asked for; `allpairs run run.toml` does it again.\n{table}")
+    let units = units(table);
+    let options: String = (table.iter())
+        .map(|(key, value)| {
+            let whole = value.as_integer().map(|number| number as f64);
+            let number = value.as_float().or(whole);
+            let measured = units.and_then(|units| in_units(key, number?, &units));
+            let remark = measured.map(|text| format!(" # {text}"));
+            format!("{key} = {value}{}\n", remark.unwrap_or_default())
+        })
+        .collect();
+    let made_by = Table::from_iter([(MADE_BY.to_owned(), Value::Table(made_by))]);
+    format!(
+        "# What this run was asked for; `allpairs run run.toml` does it again.\n{options}\n{made_by}"
+    )
+}
+
+/// A number of an option that takes times or lengths, with its unit.
+fn in_units(key: &str, number: f64, units: &Units) -> Option<String> {
+    let command = Options::command();
+    // Lengths of models are numbers in a unit of their own.
+    let mut arguments = command
+        .get_arguments()
+        .filter(|arg| arg.get_help_heading() != Some(HEADING));
+    let arg = arguments.find(|arg| arg.get_long() == Some(key))?;
+    match arg.get_value_names()?.first()?.split('|').next()? {
+        "TIME" => Some(Times::of(Some(units), &[], number.abs()).text(number)),
+        "LENGTH" => Some(say::length(number, Some(units))),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -259,6 +288,31 @@ mod tests {
         let read: Table = text.parse().unwrap();
         let again = matches(&read, None).unwrap();
         assert_eq!(debug(&again), debug(&given));
+    }
+
+    /// Times and lengths stand in the unit of the bodies, so that none loses a digit, next to what they are for people.
+    #[test]
+    fn numbers_have_their_units_beside_them() {
+        let options = [
+            "--dt=0.02",
+            "--softening=0.5",
+            "--eta=0.01",
+            "--escape-radius=30",
+        ];
+        let of = |units: &[&str]| {
+            let given = given(&[&["a.csv"], &options[..], units].concat());
+            text(&table(&given), "cpu-f64", "CPU")
+        };
+        let told = of(&["--units=pc"]);
+        for line in [
+            "dt = 0.02 # 19555.8 yr\n",
+            "escape-radius = 30 # 30.0000 pc\n",
+            "eta = 0.01\n",
+            "softening = 0.5 # 0.5000 pc\n",
+        ] {
+            assert!(told.contains(line), "{told}");
+        }
+        assert!(of(&[]).contains("dt = 0.02\n"), "{}", of(&[]));
     }
 
     #[test]

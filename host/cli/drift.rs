@@ -2,20 +2,21 @@
 
 use allpairs::diagnostics::EnergyLook;
 use allpairs::simulation::Outrun;
+use allpairs::suggest;
 use allpairs::test_particles::Look;
 
 use crate::say;
 use crate::times::Times;
 
 /// A limit to the drift of the energy, and what to do where it is exceeded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct DriftWatch {
     pub(super) bound: f64,
     /// True if external fields accelerate the bodies: these take momentum, and give it.
     pub(super) in_fields: bool,
     /// False if they change with time, and the energy too.
     pub(super) is_conserved: bool,
-    pub(super) advice: &'static str,
+    pub(super) advice: String,
 }
 
 impl DriftWatch {
@@ -59,11 +60,12 @@ pub(super) fn warn_of_step(outrun: &Outrun, times: &Times) {
     let figure = |time: f64| times.figure(time);
     say::tell(format_args!(
         "warning: at step {}, time {}, a step of {} would be chosen now ({}), and steps of {} are taken, which were chosen at \
-         the start: give a shorter --dt, or --integrator hermite4 --eta 0.01",
+         the start: give a shorter --dt, or {}",
         outrun.steps,
         times.text(outrun.time),
         figure(outrun.suited.value),
         outrun.suited.why.replace(" at the start", ""),
-        figure(outrun.dt)
+        figure(outrun.dt),
+        suggest::near_settings()
     ));
 }

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use allpairs::backend::BlockCounts;
 use allpairs::binaries::Census;
 use allpairs::diagnostics::{self, Conserved, EnergyLook, MASS_SHARES, Sample};
-use allpairs::integrator::{Pace, TimeSteps};
 use allpairs::physics::Physics;
 use allpairs::recording::{Recording, RecordingError, RunEvent};
 use allpairs::simulation::{Progress, Simulation};
@@ -252,15 +251,7 @@ fn advance(
     let share_of = recording.share_of(simulation);
     let share = |progress: &Progress| share_of(progress.steps, progress.time);
     let clock = simulation.clock();
-    // Steps that bodies choose by themselves cannot be counted before.
-    let blocks = matches!(
-        simulation.pace(),
-        Pace::Adaptive {
-            steps: TimeSteps::Blocks,
-            ..
-        }
-    );
-    let mut lines = Lines::new(share_of(clock.steps, clock.time), blocks);
+    let mut lines = Lines::new(share_of(clock.steps, clock.time));
     if preview.is_some() {
         recording.preview_every(watch::EVERY);
     }

@@ -8,6 +8,7 @@ use allpairs::fields::ExternalField;
 use allpairs::integrator::{Integrator, Pace, TimeSteps};
 use allpairs::io::Format;
 use allpairs::plan::neighbours::RegularForces;
+use allpairs::plan::regular::RegularPlan;
 use allpairs::run::Run;
 use allpairs::selection::{Place, Selection};
 use allpairs::settings::Setting;
@@ -149,9 +150,13 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
         let number = say::counted(neighbours.number(bodies), "neighbour", "neighbours");
         let far = match run.machine().regular_forces(bodies) {
             Some(RegularForces::ByHost) => {
-                ", far pairs in halves on tensor cores and with jerks of 8 or 32 bodies together"
+                let numbers = match run.selection.place.has(RegularPlan::tensor()) {
+                    true => "halves on tensor cores",
+                    false => "f32",
+                };
+                format!(", far pairs in {numbers} and with jerks of 8 or 32 bodies together")
             }
-            Some(RegularForces::Swept) | None => "",
+            Some(RegularForces::Swept) | None => String::new(),
         };
         return Some(format!(
             "about {number} of each body in each of its block time steps, all others in longer ones{far}"

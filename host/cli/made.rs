@@ -15,7 +15,8 @@ pub(super) struct Made {
     pub(super) is_seeded: bool,
 }
 
-const HEADING: &str = "Initial conditions";
+/// Heading of options of initial conditions.
+pub(super) const HEADING: &str = "Initial conditions";
 
 impl Args for Made {
     fn augment_args(command: Command) -> Command {

@@ -9,6 +9,7 @@ use allpairs::integrator::{Integrator, TimeSteps};
 use allpairs::io::Format;
 use allpairs::recording::{Condition, Every, Plan};
 use allpairs::run::{End, Run, RunSpec, Surroundings};
+use allpairs::suggest;
 use allpairs::units::Measure;
 use anyhow::{Context, bail, ensure};
 use clap::ArgAction;
@@ -259,7 +260,7 @@ impl Options {
             in_fields: !fields.is_empty(),
             advice: match (run.spec.eta, run.physics.softening) {
                 _ if fields.have_relativity() => {
-                    "shorter steps would help, unless bodies are too fast for the field 1pn"
+                    "shorter steps would help, unless bodies are too fast for the field 1pn".to_owned()
                 }
                 (Some(_), _)
                     if fields.iter().any(ExternalField::needs_velocity)
@@ -267,13 +268,14 @@ impl Options {
                 {
                     "a smaller --eta would help, or --integrator hermite6: fields that depend on velocities ask much of \
                      steps of fourth order"
+                        .to_owned()
                 }
-                (Some(_), _) => "a smaller --eta would help",
-                (None, 0.0) => {
-                    "a smaller --dt would help, or steps that follow the motion: --integrator \
-                     hermite4 --eta 0.01 --until TIME"
-                }
-                (None, _) => "a smaller --dt or a larger --softening would help",
+                (Some(_), _) => "a smaller --eta would help".to_owned(),
+                (None, 0.0) => format!(
+                    "a smaller --dt would help, or steps that follow the motion: {} and --until TIME",
+                    suggest::near_settings()
+                ),
+                (None, _) => "a smaller --dt or a larger --softening would help".to_owned(),
             },
         }
     }

@@ -8,6 +8,8 @@ use crate::say;
 
 /// Least time between two lines.
 const SHORTEST: Duration = Duration::from_secs(10);
+/// Time after which the rate of the first steps is known.
+const SOON: Duration = Duration::from_secs(1);
 /// Longest time between two lines.
 const LONGEST: Duration = Duration::from_secs(600);
 /// Time between two lines within a step, of which nobody knows how long it takes.
@@ -70,21 +72,21 @@ pub(super) struct Lines {
     began: Instant,
     from: f64,
     last: (Instant, f64),
-    /// Nothing was said of the time that the run takes.
+    /// Nothing was said of the time that the run takes at the rate of its first steps.
     untold: bool,
     /// There was no line yet.
     is_first: bool,
 }
 
 impl Lines {
-    /// From this share of the run on; `untold` where it was not said before it began how long it would take.
-    pub(super) fn new(share: f64, untold: bool) -> Self {
+    /// From this share of the run on.
+    pub(super) fn new(share: f64) -> Self {
         let now = Instant::now();
         Self {
             began: now,
             from: share,
             last: (now, share),
-            untold,
+            untold: true,
             is_first: true,
         }
     }
@@ -95,7 +97,9 @@ impl Lines {
         let since = at.elapsed();
         let left = self.began.elapsed().as_secs_f64() * (1.0 - share) / (share - self.from);
         let left = Some(left).filter(|left| left.is_finite());
-        let first = std::mem::take(&mut self.untold) && left.is_some_and(|left| left >= LONG);
+        let is_known = self.untold && self.began.elapsed() >= SOON;
+        self.untold &= !is_known;
+        let first = is_known && left.is_some_and(|left| left >= LONG);
         let longest = if self.is_first { WITHIN } else { LONGEST };
         let wanted = share - before >= SHARE || since >= longest;
         if !first && (since < SHORTEST || !wanted) || share >= 1.0 {
@@ -146,8 +150,8 @@ mod tests {
     #[test]
     fn the_first_line_comes_within_a_minute() {
         let ago = Instant::now() - Duration::from_secs(61);
-        let mut lines = Lines::new(0.0, false);
-        (lines.began, lines.last.0) = (ago, ago);
+        let mut lines = Lines::new(0.0);
+        (lines.began, lines.last.0, lines.untold) = (ago, ago, false);
         assert_eq!(lines.due(0.02).as_deref(), Some(", 50 min left"));
         lines.last.0 = ago;
         assert_eq!(lines.due(0.03), None, "the second waits longer");
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn long_steps_are_heard_of() {
-        let mut lines = Lines::new(0.0, true);
+        let mut lines = Lines::new(0.0);
         lines.last.0 = Instant::now() - Duration::from_secs(59);
         assert!(!lines.is_due_within_step(1e-6));
         lines.last.0 = Instant::now() - Duration::from_secs(61);
@@ -192,6 +196,10 @@ mod tests {
         let mut lines = started(true);
         assert_eq!(lines.due(0.02).as_deref(), Some(", 2 min left"));
         assert_eq!(lines.due(0.02), None, "once");
+        let mut new = Lines::new(0.0);
+        assert_eq!(new.due(1e-9), None, "so soon nothing is known");
+        new.began = lines.began;
+        assert!(new.due(0.02).is_some());
         assert_eq!(started(true).due(0.2), None, "8 s");
         assert_eq!(started(false).due(0.02), None);
     }

@@ -5,7 +5,7 @@ use allpairs::io::Snapshot;
 use allpairs::units::{Length, Mass, Units};
 use anyhow::{anyhow, ensure};
 
-const HEADING: &str = "Initial conditions";
+use crate::made::HEADING;
 
 /// The size of a model in N-body units.
 #[derive(Clone, Copy, Debug, clap::Args)]

@@ -133,6 +133,12 @@ def time_in_words(time: float, units: Units | None, asked: str | None = None) ->
     return f"{time * factor:g} {name}"
 
 
+def length_in_words(length: float, units: Units | None) -> str:
+    """A length for people, with the unit of the bodies if that has a name."""
+    name = "" if units is None else units.names.split(", ")[0]
+    return f"{length:g} {name}" if name.isalpha() and length != 0 else f"{length:g}"
+
+
 def measured(argument: str, value: Any, units: Units | None, dimension: str) -> float:
     """A number in the units of the bodies: of a number, a text such as "10 Myr", or a quantity."""
     return _arrays.number(argument, plain(argument, value, dimension, units))

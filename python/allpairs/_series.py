@@ -15,8 +15,9 @@ import numpy as np
 
 from . import _arrays, _native, _program
 from ._arrays import Floats
-from ._bodies import Bodies, measured, measured_array
-from ._errors import AllpairsError, FileError, Named, bad, flag, one_of
+from ._bodies import Bodies, Units, measured, measured_array
+from ._errors import AllpairsError, ArgumentError, FileError, Named, bad, flag, one_of
+from ._quantities import recorded
 from ._simulation import Simulation
 
 #: Names of snapshots in a folder end in these, or in digits alone.
@@ -51,7 +52,7 @@ class Series(Named, Sequence[Bodies]):
         self._format = format
         self._folder = folder
         self._written_as = written_as
-        self._times: dict[Path, float] = {}
+        self._times: dict[Path, tuple[float, Units | None]] = {}
         self._told: set[str] = set()
 
     def __len__(self) -> int:
@@ -73,21 +74,36 @@ class Series(Named, Sequence[Bodies]):
         return map(self._read, list(self.files))
 
     def _read(self, file: Path) -> Bodies:
-        arrays, time, units, _, notes = _native.load(os.fspath(file), self._format, None)
+        arrays, time, text, _, notes = _native.load(os.fspath(file), self._format, None)
         for note in notes:  # of all files alike, once
             if note not in self._told:
                 self._told.add(note)
                 warnings.warn(f"{file}: {note}", stacklevel=3)
-        self._times[file] = time
-        return Bodies._of(arrays, time, units)
+        bodies = Bodies._of(arrays, time, text)
+        self._times[file] = time, bodies.units
+        return bodies
 
     @property
     def times(self) -> Floats:
-        """Times of the snapshots, (S,), in their units. The first use reads all files."""
+        """Times of the snapshots, (S,), in the units of the first. The first use reads all files."""
+        return self._all_times()[0]
+
+    def quantity(self, name: str) -> Any:
+        """`time` of each snapshot, (S,), as an astropy quantity. Snapshots without units are refused."""
+        name = one_of("name", name, ["time"])
+        times, units = self._all_times()
+        return recorded(name, lambda _: times, units)
+
+    def _all_times(self) -> tuple[Floats, Units | None]:
         for file in self.files:
             if file not in self._times:
                 self._read(file)
-        return np.array([self._times[file] for file in self.files])
+        told = [self._times[file] for file in self.files]
+        units = told[0][1] if told else None
+        if len({own is None for _, own in told}) > 1:
+            raise ArgumentError("some snapshots have units, and others have none: take a part of them")
+        times = [time if own is None or units is None else time * (own.time / units.time) for time, own in told]
+        return np.array(times, dtype=float), units
 
     def add(self, bodies: Bodies | Simulation) -> None:
         """Writes another snapshot into the folder of the series; also as a `callback` of `integrate`.
@@ -117,7 +133,7 @@ class Series(Named, Sequence[Bodies]):
         file = self._folder / f"snapshot-{number:05}{ending}"
         bodies.save(file, format=self._written_as)
         self.files.append(file)
-        self._times[file] = bodies.time
+        self._times[file] = bodies.time, bodies.units
 
     def __repr__(self) -> str:
         where = self._folder or (self.files[0].parent if self.files else "no folder")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import _arrays, _bodies, _errors, _fields, _native, _quantities
 from ._arrays import Floats
-from ._bodies import Bodies, Energy, Units, measured, time_in_words
+from ._bodies import Bodies, Energy, Units, length_in_words, measured, time_in_words
 from ._errors import ClosedError, ComputeError, FileError, Named, bad, flag, one_of
 from ._forces import ACCURACIES
 from ._integrators import Integrator
@@ -1013,7 +1013,7 @@ class Simulation(Named):
             warnings.warn(
                 f"at time {self._in_words(time)} a step of {now} would be chosen ({why.replace(' at the start', '')}), and "
                 f"steps of {taken} are taken, which were chosen at the start: give a smaller `dt`, or "
-                "`integrator=ap.Hermite4(eta=0.01)`",
+                "`integrator=ap.Hermite6(eta=0.02)`",
                 stacklevel=level,
             )
 
@@ -1151,12 +1151,15 @@ class Simulation(Named):
             return "<Simulation: closed>"
         units = "" if self._units is None else f", in {self._units}"
         return (
-            f"<Simulation: {t}, {self._way()}, softening {self.softening:g}{self._is_chosen('softening')}{units}, "
+            f"<Simulation: {t}, {self._way()}, softening {self._softened()}{units}, "
             f"kernel {self.kernel} on {self._place}>"
         )
 
     def _is_chosen(self, name: str) -> str:
         return " (chosen)" if name in self._choices else ""
+
+    def _softened(self) -> str:
+        return length_in_words(self.softening, self._units) + self._is_chosen("softening")
 
     def _way(self) -> str:
         """The integrator and its steps in words."""
@@ -1187,7 +1190,7 @@ class Simulation(Named):
             "time": self._in_words(time),
             "steps": str(steps),
             "integrator": self._way(),
-            "softening": f"{self.softening:g}{self._is_chosen('softening')}",
+            "softening": self._softened(),
             "energy drift": drift,
             "kernel": f"{self.kernel} on {self._place} ({why})",
         }

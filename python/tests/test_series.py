@@ -62,6 +62,25 @@ def test_files_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         assert (made[0].pos == ap.plummer(4, seed=2).pos).all()
 
 
+def test_times_have_units(tmp_path: Path) -> None:
+    series = ap.series(tmp_path, create=True)
+    for units in ("pc,Msun,km/s", "au,Msun,yr"):
+        bodies = ap.Bodies([1.0, 1.0], [[0, 0, 0], [1, 0, 0]], units=units)
+        bodies.time = 2.0
+        series.add(bodies)
+    times = series.quantity("time")
+    assert str(times.unit) == "Myr" and times.value == pytest.approx([2 * 0.977792, 2e-6], rel=1e-6)
+    assert series.times == pytest.approx([2.0, 2e-6 / 0.977792], rel=1e-6)
+    assert ap.series(tmp_path)[1:].times.tolist() == [2.0]
+    with pytest.raises(ap.ArgumentError, match="`name`"):
+        series.quantity("pos")
+    series.add(ap.plummer(3))
+    with pytest.raises(ap.ArgumentError, match="others have none"):
+        series.times
+    with pytest.raises(ap.ArgumentError, match="no units"):
+        series[2:].quantity("time")
+
+
 def test_the_program_and_python_read_each_others_series(tmp_path: Path) -> None:
     code = "from allpairs._program import main; main()"
     arguments = "run plummer --bodies 50 --steps 10 --dt 0.01 --snapshot-every 0.04 --softening 0.1".split()

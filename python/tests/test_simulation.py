@@ -1017,6 +1017,8 @@ def test_what_was_chosen_is_said() -> None:
     assert blocks.chosen["softening"].endswith("block time steps follow pairs and encounters")
     given = ap.Simulation(ap.plummer(300, seed=1), softening=0.05, dt=0.01, device="cpu")
     assert not {"softening", "dt"} & set(given.chosen) and "step 0.01, softening 0.05," in repr(given)
+    in_pc = ap.Simulation(ap.plummer(10, mass="1e3 Msun", radius="1 pc"), softening="0.05 pc", dt="1000 yr", device="cpu")
+    assert "softening 0.05 pc, in pc, Msun, km/s" in repr(in_pc) and "<td>0.05 pc</td>" in in_pc._repr_html_()
     few = ap.Simulation(ap.Bodies(np.ones(3), np.eye(3)), device="cpu")
     assert few.integrator.name == "hermite4" and few.integrator.eta == 0.01
     assert "eta 0.01 (chosen)" in repr(few)

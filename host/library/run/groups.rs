@@ -90,6 +90,8 @@ pub(super) enum Close {
     Softening,
     /// Bodies fall far into a field.
     Fields,
+    /// Bodies without softening come near each other, for this reason.
+    Near(&'static str),
 }
 
 impl Close {
@@ -98,6 +100,7 @@ impl Close {
             Self::Orbits => "bodies on orbits come near each other",
             Self::Softening => "bodies pass each other nearer than softening keeps them apart",
             Self::Fields => "bodies fall far into a field",
+            Self::Near(why) => why,
         }
     }
 }
@@ -156,9 +159,8 @@ impl RunSpec {
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let has_heavy = heaviest > heavy_above(&bodies.mass);
         let kind = self.kind(bodies, physics);
-        let few = self
-            .why_near(kind, &self.advice())
-            .filter(|_| fault.is_none() && !self.has_scheme && on_cpu());
+        let near = self.why_near(kind);
+        let few = near.filter(|_| fault.is_none() && on_cpu());
         let are_many = fault.is_none() && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
         let has_reason = count > 0 || has_heavy || self.groups == Some(true);
@@ -177,7 +179,9 @@ impl RunSpec {
             suit,
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind,
-            close: self.close(bodies, physics),
+            // Ranks look for no collisions in block time steps.
+            close: (self.close(bodies, physics))
+                .or(near.map(Close::Near).filter(|_| !(has_ranks && collide))),
         }
     }
 
@@ -186,22 +190,28 @@ impl RunSpec {
         let attract = matches!(physics.law, ForceLaw::Gravity) && physics.g > 0.0;
         let needs_velocity = self.fields.iter().any(ExternalField::needs_velocity);
         let is_open = self.leaves_steps_open() && !self.has_scheme;
-        if !attract || needs_velocity || !is_open || self.systems != 1 || bodies.len() < 2 {
+        if !attract || needs_velocity || !is_open || self.systems != 1 {
             return None;
         }
         let n = bodies.len();
-        let is_planetary = !matches!(self.advice(), Advice::MANY | Advice::INDIVIDUALS);
         let (softened, heaviest) = (
             physics.softening > 0.0,
             bodies.mass.iter().copied().fold(0.0, f64::max),
         );
         let are_about_one = heaviest > 0.5 * bodies.total_mass();
         if !self.fields.is_empty() {
+            let own = self
+                .fields
+                .iter()
+                .any(|field| field.known_derivatives().is_some());
+            if own {
+                return None; // too few of its derivatives are known
+            }
             let external = External::of_bodies(&self.fields, bodies, physics).ok()?;
             return suggest::fall_into_fields(bodies, &external, self.span())
                 .then_some(Close::Fields);
         }
-        let may_be_orbits = n > 2 && !is_planetary && are_about_one;
+        let may_be_orbits = n > 2 && !self.is_planetary() && are_about_one;
         if may_be_orbits && suggest::orbits_are_close(bodies, physics) {
             return Some(Close::Orbits);
         }
@@ -234,15 +244,17 @@ impl RunSpec {
         }
     }
 
+    /// Returns whether the bodies are planets.
+    fn is_planetary(&self) -> bool {
+        !matches!(self.advice(), Advice::MANY | Advice::INDIVIDUALS)
+    }
+
     /// Reason why steps follow bodies of this kind closely, if they do.
-    pub(super) fn why_near(&self, kind: Kind, advice: &Advice) -> Option<&'static str> {
+    fn why_near(&self, kind: Kind) -> Option<&'static str> {
         match kind {
-            _ if !self.fields.is_empty() => None,
-            Kind::Few if *advice == Advice::MANY => Some("few bodies, which come near each other"),
-            Kind::Plunging
-                if self.made_by.is_none()
-                    || [Advice::MANY, Advice::INDIVIDUALS].contains(advice) =>
-            {
+            _ if !self.fields.is_empty() || self.has_scheme => None,
+            Kind::Few if !self.is_planetary() => Some("few bodies, which come near each other"),
+            Kind::Plunging if self.made_by.is_none() || !self.is_planetary() => {
                 Some("bodies pass each other, or fall onto one")
             }
             _ => None,

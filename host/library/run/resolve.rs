@@ -399,16 +399,19 @@ impl RunSpec {
             };
             let allowed =
                 self.kernel.is_none() && self.systems == 1 && !self.fields.have_relativity();
-            // Fourth order follows a fall into a field, and few bodies, better.
             let is_hard = match pairs.close {
-                Some(Close::Fields) => true,
+                Some(Close::Fields | Close::Near(_)) => true,
                 Some(Close::Orbits | Close::Softening) => bodies < CLUSTER,
-                None => pairs.few.is_some(),
+                None => false,
+            };
+            let (integrator, eta) = match (pairs.close, pairs.suit) {
+                (Some(Close::Fields), _) | (_, false) => suggest::NEAR,
+                (_, true) => (Integrator::Hermite4, suggest::ETA_OF_FEW),
             };
             let given = match is_hard {
                 true => BlockSettings {
-                    integrator: asked.integrator.or(Some(Integrator::Hermite4)),
-                    eta: asked.eta.or(Some(suggest::ETA_OF_FEW)),
+                    integrator: asked.integrator.or(Some(integrator)),
+                    eta: asked.eta.or(Some(eta)),
                     ..asked
                 },
                 false => asked,
@@ -435,17 +438,12 @@ impl RunSpec {
             self.integrator = settings.integrator;
             (self.eta, self.neighbours) = (settings.eta, settings.neighbours);
         } else if self.integrator.is_none() {
-            let why_near = self.why_near(pairs.kind, advice);
-            let (integrator, why) = match why_near {
-                Some(why) => (Integrator::Hermite4, why),
-                None => (advice.integrator, self.why_planets(advice)),
-            };
-            chose(Setting::Integrator, integrator.name().to_owned(), why);
-            if why_near.is_some() {
-                self.integrator = Some(integrator);
-                self.eta = Some(suggest::ETA_OF_FEW);
-                chose(Setting::Eta, suggest::ETA_OF_FEW.to_string(), why);
-            }
+            let name = advice.integrator.name();
+            chose(
+                Setting::Integrator,
+                name.to_owned(),
+                self.why_planets(advice),
+            );
         }
     }
 

@@ -3,10 +3,12 @@
 use std::fmt;
 
 use cuda_driver::DeviceInfo;
+use gpu_kernels::entries::Entry;
 
 use super::{DeviceChoice, GpuNumbers};
 use crate::force::emulated::Emulator;
 use crate::plan::Limits;
+use crate::ptx;
 use crate::ranks::Way;
 use crate::rules::{Offer, Processor};
 use crate::simd::InstructionSet;
@@ -114,6 +116,12 @@ impl Place {
             Self::Gpus(infos) | Self::RankGpus(infos, _) => infos,
             Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => &[],
         }
+    }
+
+    /// Returns whether all devices there run a kernel, which may need a newer GPU.
+    pub fn has(&self, kernel: &Entry) -> bool {
+        let has = |gpu| ptx::module_for(gpu, false).is_some_and(|module| module.sm >= kernel.since);
+        self.gpus().iter().all(has)
     }
 
     /// Devices that compute a system together there.

@@ -27,6 +27,27 @@ pub(super) fn gpu(ordinal: u32, name: &str) -> DeviceInfo {
     }
 }
 
+/// Tensor cores came with compute capability 8.0.
+#[test]
+fn older_gpus_lack_newer_kernels() {
+    use crate::plan::regular::RegularPlan;
+
+    let with = |compute_capability| {
+        Place::Gpu(Box::new(DeviceInfo {
+            compute_capability,
+            ..gpu(0, "a")
+        }))
+    };
+    let has = |place: Place| place.has(RegularPlan::tensor());
+    assert!(has(with((8, 0))) && has(with((9, 0))) && has(Place::Emulator));
+    assert!(!has(with((7, 5))));
+    let newer_and_older = [(9, 0), (7, 5)].map(|compute_capability| DeviceInfo {
+        compute_capability,
+        ..gpu(0, "a")
+    });
+    assert!(!has(Place::Gpus(newer_and_older.to_vec())));
+}
+
 #[test]
 fn devices_are_named() {
     assert_eq!("auto".parse(), Ok(DeviceChoice::Auto));

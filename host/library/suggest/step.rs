@@ -4,12 +4,11 @@ use rayon::prelude::*;
 
 use super::close::time_in_falls;
 use super::softening::crossing_time;
-use super::{Chosen, FEW, distance, median};
+use super::{Chosen, FEW, distance, median, near_settings};
 use crate::bodies::{Bodies, Body};
 use crate::fields::External;
 use crate::neighbours::nearest;
 use crate::physics::{ForceLaw, Physics};
-use crate::settings::Setting;
 use crate::vectors::{cross, difference, dot};
 
 /// A fixed step is made shorter for bodies' pericentres down to this share of what it would be.
@@ -157,9 +156,8 @@ pub fn choose_step(
     let least = LEAST_SHARE * plain.value;
     let why = match falling < least {
         true => format!(
-            "bodies fall into a field, deeper than fixed steps follow: {} {} would",
-            Setting::Integrator.with("hermite4"),
-            Setting::Eta.with(0.01)
+            "bodies fall into a field, deeper than fixed steps follow: {} would",
+            near_settings()
         ),
         false => format!(
             "{share} of the shortest time in which fields turn a body by a radian, at pericentre"
@@ -215,12 +213,11 @@ fn step_of_bodies(
             LEAST_SHARE * plain,
             format!(
                 "bodies {} and {} will be {:.2e} apart, closer than fixed steps follow: \
-                 {} with {} would",
+                 {} would",
                 passage.bodies[0],
                 passage.bodies[1],
                 passage.distance,
-                Setting::Integrator.with("hermite4"),
-                Setting::Eta.with(0.01)
+                near_settings()
             ),
         ),
         Some(passage) if share * passage.time < plain => Chosen::new(

@@ -431,7 +431,7 @@ fn default_steps_follow_pericentres() {
     ring.vy[7] = 0.0;
     let falling = choose_step(&ring, &GRAVITY, &accelerations, None, (1.0, f64::INFINITY));
     assert!(
-        falling.value > 0.0 && falling.why.contains("hermite4"),
+        falling.value > 0.0 && falling.why.contains("hermite6"),
         "{falling:?}"
     );
 }

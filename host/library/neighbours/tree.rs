@@ -25,7 +25,7 @@ impl Point {
         }
     }
 
-    /// Its index.
+    /// Index of the point among all.
     pub(super) const fn index(&self) -> usize {
         self.index as usize
     }
@@ -148,7 +148,7 @@ impl Tree {
         self.near_in((0..self.points.len(), distance), at, &limits, found)
     }
 
-    /// As [`near`](Self::near), of points that have `moved` so far from where they are in the tree, by their places.
+    /// Finds [near](Self::near) points that have `moved` so far from where they are in the tree, by their places.
     /// `farthest` are the [largest](Self::largest) of these numbers.
     pub(crate) fn near_moved(
         &self,
@@ -209,7 +209,7 @@ impl Tree {
         largest
     }
 
-    /// Renews the [largest](Self::largest) numbers for a place whose number became larger.
+    /// Renews the [largest](Self::largest) numbers after the number of a place became larger.
     pub(crate) fn raise(place: usize, number: f64, largest: &mut [f64]) {
         let mut part = 0..largest.len();
         while part.len() > LEAF {

@@ -34,7 +34,7 @@ impl Ends {
         }
     }
 
-    /// As [`set`](Self::set), of many slots. Many of them have the same end.
+    /// Lets the steps of many slots end. Many of them end together.
     pub(super) fn set_each(&mut self, all: impl Iterator<Item = (usize, u64)>) {
         let mut by_end: Vec<(u64, Vec<usize>)> = vec![];
         for (slot, end) in all {

@@ -47,7 +47,7 @@ use crate::simd::InstructionSet;
 /// Factor by which distances are taken for more than they are, because they are rounded.
 const MARGIN: f64 = 1.01;
 
-/// What a slot is owed that was given no impulses: sums of Δv and of −t Δv.
+/// No impulses that a slot is owed: sums of Δv and of −t Δv.
 const NO_IMPULSES: [Vector; 2] = [[0.0; 3]; 2];
 
 /// A span of block time steps on its way.

@@ -93,7 +93,7 @@ impl Course<'_> {
         self.groups.all[number].is_at_rest() && self.backend.state().external.is_none()
     }
 
-    /// The groups of these, whose steps ended now, that are not at rest, or have another slot near by.
+    /// The groups of these that are not at rest, or have another slot near by. Their steps ended now.
     fn that_change(&mut self, numbers: &[usize]) -> Vec<usize> {
         let rests = |&number: &usize| self.is_at_rest(number);
         let (resting, mut changing): (Vec<usize>, Vec<usize>) =

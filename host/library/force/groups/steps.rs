@@ -15,7 +15,7 @@ use crate::force::in_memory::{Forces, time_in};
 use crate::groups::{Groups, Vector};
 use crate::vectors::dot;
 
-/// First step of a body whose group changed, by |a|/|j|.
+/// First step of a body after its group changed, by |a|/|j|.
 const FIRST: f64 = 0.02;
 
 /// The most by which a pair may change its distance in a first step.
@@ -131,7 +131,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// As [`take_steps`](Self::take_steps), with these forces. The ends of the next steps are not chosen yet.
+    /// Ends the steps of slots with these forces, but does not choose the ends of the next steps yet.
     fn end_steps(&mut self, slots: &[usize], forces: &[Forces]) -> Result<(), ForceError> {
         let is_predicted = self.is_predicted;
         let HostState {
@@ -281,7 +281,7 @@ impl Course<'_> {
         self.now + (SPAN >> self.levels[i])
     }
 
-    /// Begins the first step of a slot whose content is new, with this force.
+    /// Begins the first step of a slot with a new content, with this force.
     pub(super) fn begin_step(&mut self, i: usize, force: &Forces) -> Result<(), ForceError> {
         let [a, j, s] = force.derivatives;
         let Beginning { x, v, .. } = self.backend.state().beginnings[i];

@@ -27,7 +27,7 @@ const SEVERAL: usize = 128;
 /// Slots of which one thread ends the steps.
 const PART: usize = 256;
 
-/// What ends steps of slots, each alone.
+/// Ends of the steps of slots, each alone.
 #[derive(Clone, Copy)]
 struct Ending<'a> {
     groups: &'a Groups,

@@ -4,7 +4,7 @@ use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
-use super::{Course, MARGIN, of_each};
+use super::{Course, MARGIN};
 use crate::backend::ForceError;
 use crate::groups::{Group, Inner, Partner, Zone};
 use crate::vectors::dot;
@@ -33,13 +33,11 @@ struct Choice {
     /// Least distances, as a [group](Group) has them.
     nearest: f64,
     nearest_by_tide: f64,
-    /// Points that were looked at.
-    looked: usize,
 }
 
 impl View<'_> {
-    /// Chooses the partners of a group, which was described now.
-    fn choice(self, group: &Group, places: &Places) -> Choice {
+    /// Chooses the partners of a group, which was described now. Also the number of points that were looked at.
+    fn choice(self, group: &Group, places: &Places) -> (Choice, usize) {
         let within = group.perturbed_by();
         // Wide pairs ask for others that are near their size, whatever their tides.
         let (near, looked) = places.near(self, group.slot, |pull| within(pull.root));
@@ -71,13 +69,13 @@ impl View<'_> {
             }
             _ => 1.0,
         };
-        Choice {
+        let choice = Choice {
             partners,
             slowdown,
             nearest,
             nearest_by_tide,
-            looked,
-        }
+        };
+        (choice, looked)
     }
 }
 
@@ -104,24 +102,18 @@ impl Course<'_> {
             self.nearest[group.slot] <= MARGIN * group.perturbed_by()(largest)
         };
         let resting: Vec<usize> = resting.into_iter().filter(has_near).collect();
-        if !resting.is_empty() {
-            let mut places = self.take_places();
-            let view = self.view();
-            let found = of_each(resting.len(), SEVERAL_AT_REST, |k| {
-                let group = &view.groups.all[resting[k]];
-                let within = group.perturbed_by();
-                places.near(view, group.slot, |pull| within(pull.root))
-            });
-            places.note_looks(found.iter().map(|(_, looked)| looked).sum());
-            self.places = Some(places);
-            let disturbed = resting.into_iter().zip(found);
-            changing.extend(
-                disturbed
-                    .filter(|(_, (near, _))| !near.is_empty())
-                    .map(|(number, _)| number),
-            );
-            changing.sort_unstable();
+        if resting.is_empty() {
+            return changing;
         }
+        let found = self.search((resting.len(), SEVERAL_AT_REST), |view, places, k| {
+            let group = &view.groups.all[resting[k]];
+            let within = group.perturbed_by();
+            places.near(view, group.slot, |pull| within(pull.root))
+        });
+        let disturbed = resting.into_iter().zip(found);
+        let disturbed = disturbed.filter(|(_, near)| !near.is_empty());
+        changing.extend(disturbed.map(|(number, _)| number));
+        changing.sort_unstable();
         changing
     }
 
@@ -138,13 +130,9 @@ impl Course<'_> {
             group.describe(&scales);
             group.set_ring();
         }
-        let mut places = self.take_places();
-        let view = self.view();
-        let choices = of_each(numbers.len(), SEVERAL, |k| {
-            view.choice(&view.groups.all[numbers[k]], &places)
+        let choices = self.search((numbers.len(), SEVERAL), |view, places, k| {
+            view.choice(&view.groups.all[numbers[k]], places)
         });
-        places.note_looks(choices.iter().map(|choice| choice.looked).sum());
-        self.places = Some(places);
         let mut otherwise = vec![];
         // One after another: what a pair owes depends on the partners of others.
         for (&number, choice) in numbers.iter().zip(choices) {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::ends::Ends;
 use super::slots::{Pull, View};
-use super::{Course, MARGIN};
+use super::{Course, MARGIN, of_each};
 use crate::groups::Vector;
 use crate::neighbours::Tree;
 use crate::vectors::{difference, dot};
@@ -131,13 +131,32 @@ impl Course<'_> {
         }
     }
 
-    /// As [`Places::near`].
-    pub(super) fn near(&mut self, slot: usize, within: impl Fn(Pull) -> f64) -> Vec<usize> {
+    /// Results for a `count` of searches, with the numbers of points that were looked at. From `several` of them on, more
+    /// than one thread searches.
+    pub(super) fn search<T: Send>(
+        &mut self,
+        (count, several): (usize, usize),
+        of: impl Fn(View<'_>, &Places, usize) -> (T, usize) + Send + Sync,
+    ) -> Vec<T> {
         let mut places = self.take_places();
-        let (found, looked) = places.near(self.view(), slot, within);
-        places.note_looks(looked);
+        let view = self.view();
+        let (found, looked): (Vec<T>, Vec<usize>) =
+            of_each(count, several, |k| of(view, &places, k))
+                .into_iter()
+                .unzip();
+        places.note_looks(looked.into_iter().sum());
         self.places = Some(places);
         found
+    }
+
+    /// As [`Places::near`].
+    pub(super) fn near(
+        &mut self,
+        slot: usize,
+        within: impl Fn(Pull) -> f64 + Send + Sync,
+    ) -> Vec<usize> {
+        let found = self.search((1, 2), |view, places, _| places.near(view, slot, &within));
+        found.into_iter().flatten().collect()
     }
 
     /// Free slots are where they were left: they may have a body before places are found again.

@@ -2,7 +2,7 @@
 
 use super::members::tide;
 use super::slots::occupy;
-use super::{Course, MARGIN, NO_IMPULSES, of_each};
+use super::{Course, MARGIN, NO_IMPULSES};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
@@ -303,9 +303,7 @@ impl Course<'_> {
             return vec![];
         }
         let scales = self.groups.scales;
-        let mut places = self.take_places();
-        let view = self.view();
-        let found = of_each(slots.len(), SEVERAL, |k| {
+        self.search((slots.len(), SEVERAL), |view, places, k| {
             let slot = slots[k];
             let gm = view.gm[slot];
             let (near, looked) = places.near(view, slot, |other| scales.reach(gm + other.gm));
@@ -317,10 +315,7 @@ impl Course<'_> {
             let nearest = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
             let is_single = |other: &usize| view.groups.in_slot(*other).is_none();
             (nearest.filter(is_single), looked)
-        });
-        places.note_looks(found.iter().map(|(_, looked)| looked).sum());
-        self.places = Some(places);
-        found.into_iter().map(|(companion, _)| companion).collect()
+        })
     }
 
     /// Returns whether others are too near for two bodies to be a wide pair.

@@ -305,6 +305,12 @@ pub enum Work {
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
     },
+    /// Block steps without regular ones, forces and ends in one launch: pointers `(state, acceleration, jerk, regular,
+    /// spheres, regular steps, levels, steps, records, posts, time, lists, counts)`, and the fields where there are any.
+    NeighbourStep {
+        /// True if it adds the forces of [external fields](crate::fields).
+        external: bool,
+    },
     /// The first of such steps: pointers `(state, acceleration, jerk, higher, lists, counts, sums, time,
     /// spheres, steps)`.
     NeighbourFirst,

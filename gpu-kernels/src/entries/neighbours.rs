@@ -4,7 +4,9 @@ use super::{Entry, Work};
 use crate::abi::Params;
 use crate::schedule::block_steps::Bodies;
 use crate::schedule::block_steps::neighbours::regular::{self, RegularStage};
-use crate::schedule::block_steps::neighbours::{self, Corrected, ForceBuffers};
+use crate::schedule::block_steps::neighbours::{
+    self, Corrected, ForceBuffers, HandedOut, OwnBuffers, StepBuffers,
+};
 use cuda_std::thread::limit_registers;
 use cuda_std::vector::{Vec2, Vec4};
 use cuda_std::{emulated, kernel};
@@ -74,7 +76,7 @@ macro_rules! correct {
                 $(, $fields: *const f64)?
             ), params => {
                 let fields = [$($fields,)? core::ptr::null()][0];
-                let on = Corrected {
+                let own = OwnBuffers {
                     state,
                     acceleration,
                     jerk,
@@ -86,12 +88,62 @@ macro_rules! correct {
                     records,
                     posts,
                     time,
-                    irregular_targets,
-                    regular_targets,
+                };
+                let on = Corrected {
+                    own,
+                    targets: HandedOut {
+                        irregular: irregular_targets,
+                        regular: regular_targets,
+                    },
                     irregular_sums,
                     regular_sums,
                 };
                 neighbours::correct::<$external>(on, fields, params)
+            }
+        )
+    };
+}
+
+macro_rules! step {
+    ($symbol:literal, $external:literal $(, $fields:ident)?) => {
+        entry!(
+            $symbol,
+            Bodies,
+            Work::NeighbourStep {
+                external: $external,
+            },
+            (
+                state: *mut Vec4<f64>,
+                acceleration: *mut Vec4<f64>,
+                jerk: *mut Vec4<f64>,
+                regular: *mut Vec4<f64>,
+                spheres: *mut Vec2<f64>,
+                regular_steps: *mut u64,
+                levels: *mut u32,
+                steps: *mut f64,
+                records: *mut Vec4<u32>,
+                posts: *mut u64,
+                time: *mut u64,
+                lists: *const u32,
+                counts: *const u32
+                $(, $fields: *const f64)?
+            ), params => {
+                let fields = [$($fields,)? core::ptr::null()][0];
+                let own = OwnBuffers {
+                    state,
+                    acceleration,
+                    jerk,
+                    regular,
+                    spheres,
+                    regular_steps,
+                    levels,
+                    steps,
+                    records,
+                    posts,
+                    time,
+                };
+                let on = StepBuffers { own, lists, counts };
+                neighbours::step::<$external>(on, fields, params)
             }
         )
     };
@@ -109,6 +161,8 @@ pub const NEIGHBOURS: &[Entry] = &[
     force!("neighbour_search", true),
     correct!("neighbour_correct", false),
     correct!("neighbour_correct_external", true, fields),
+    step!("neighbour_step", false),
+    step!("neighbour_step_external", true, fields),
     entry!(
         "neighbour_first",
         Bodies,

@@ -546,6 +546,7 @@ fn shared_bytes(entry: &Entry, threads: u64) -> u64 {
         | Work::BlockTakeOver { .. }
         | Work::NeighbourForce { .. }
         | Work::NeighbourCorrect { .. }
+        | Work::NeighbourStep { .. }
         | Work::NeighbourFirst
         | Work::NeighbourRegular(_) => 0,
     }

@@ -6,7 +6,7 @@ use gpu_kernels::abi::{BlockStep, Share};
 use gpu_kernels::entries::{self, Entry, Work};
 use gpu_kernels::schedule::block_steps::neighbours::{
     IRREGULAR_SUMS, MOST_THREADS, Phase, RECORD, REGULAR_SUMS, REGULAR_TARGET, ROOMS,
-    control_bytes, force_bytes, segment_bytes, source_bytes,
+    control_bytes, force_bytes, segment_bytes, source_bytes, step_bytes,
 };
 use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
 
@@ -29,6 +29,8 @@ pub struct NeighbourPlan {
     pub search: (&'static Entry, Launch),
     /// Ends of steps.
     pub correct: (&'static Entry, Launch),
+    /// Block steps without regular ones, in one launch: where slices are swept on one device.
+    pub step: Option<(&'static Entry, Launch)>,
     /// First steps.
     pub first: (&'static Entry, Launch),
     /// Neighbours in a slice that there is room for.
@@ -69,7 +71,7 @@ pub const BY_HOST_FROM: u32 = 98_304;
 /// Bytes of buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
-    /// Records that bodies are predicted from.
+    /// Records that bodies are predicted from: of both parities where block steps are in one launch.
     pub records: usize,
     /// Lists of neighbours.
     pub lists: usize,
@@ -219,6 +221,11 @@ pub fn plan(
     let own = own.max(1) as usize; // no device has a buffer of nothing
     let regular = (forces == RegularForces::ByHost)
         .then(|| RegularPlan::new(wanted, n, (slices, few), limits));
+    let is_in_one = part == Part::Alone && forces == RegularForces::Swept;
+    let step = is_in_one.then(|| {
+        let step = entries::of(Work::NeighbourStep { external });
+        Launch::of_slices(step, of_few, step_bytes(few, slices), limits)
+    });
     let numbers = |count: u32| bodies * count as usize * size_of::<f64>();
     let vectors = |count: usize| count * 4 * size_of::<f32>();
     let entries = regular.map_or(room * slices, |plan| plan.room);
@@ -232,13 +239,14 @@ pub fn plan(
             of_forces,
         )?,
         correct: Launch::of_slices(correct, of_few, control_bytes(few, slices), limits)?,
+        step: step.transpose()?,
         first: launch(entries::of(Work::NeighbourFirst), 0)?,
         room,
         entries,
         chunk,
         regular,
         bytes: Bytes {
-            records: vectors(bodies * RECORD as usize),
+            records: vectors(bodies * RECORD as usize) * (1 + usize::from(is_in_one)),
             lists: own * entries as usize * size_of::<u32>(),
             irregular_targets: places * size_of::<u64>(),
             regular_targets: vectors(places * REGULAR_TARGET as usize),
@@ -284,7 +292,8 @@ mod tests {
                         continue;
                     }
                     let plan = planned.expect("it fits");
-                    for (_, launch) in [plan.force, plan.search, plan.correct] {
+                    let step = plan.step.expect("one device that sweeps");
+                    for (_, launch) in [plan.force, plan.search, plan.correct, step] {
                         let threads = launch.block[0];
                         assert!(threads.is_power_of_two() && threads >= launch.grid[0]);
                         assert!(launch.shared_bytes <= limits.shared_bytes);

@@ -4,7 +4,7 @@ use cuda_std::shared::{Shared, dynamic_shared_mem};
 use cuda_std::warp::{WARP_SIZE, ballot, lane_id, over_lanes, up_to_lane, warp_id};
 use cuda_std::{global, thread};
 
-use super::{TOO_FINE, control_words, regular_words};
+use super::{DEEPEST, TOO_FINE, control_words, regular_words};
 
 /// Message of a block after a block step.
 #[derive(Clone, Copy)]
@@ -16,12 +16,30 @@ pub(super) struct Post {
     /// Targets of the block; or, with [`TOO_FINE`], the body that needs shorter steps.
     pub(super) count: u32,
     /// Targets of the block whose regular steps end, at most [`MOST_REGULAR`]; 0 where there are none
-    /// such.
+    /// such. Where no targets are handed out, 1 once a regular step is known to end next.
     pub(super) regular: u32,
 }
 
+/// Guess of a block that has handed out no targets, because steps without regular ones are one launch. The finest level
+/// of regular steps is added.
+const STEPS: u32 = 128;
+
 /// Bodies of a slice, at most, where some take regular steps.
 pub const MOST_REGULAR: u32 = 0xffff;
+
+impl Post {
+    /// Message of a block that has handed out no targets. It has the finest level of the block's bodies, with the first
+    /// body of [`TOO_FINE`] if there is one. It has the finest level of regular steps, and how many steps were ended.
+    #[inline(always)]
+    pub(super) fn of_steps((finest, body): (u32, u32), regular: u32, ended: u32) -> Self {
+        Self {
+            finest,
+            guess: STEPS + regular.min(DEEPEST),
+            count: if finest == TOO_FINE { body } else { ended },
+            regular: 0,
+        }
+    }
+}
 
 impl From<Post> for u64 {
     #[inline(always)]
@@ -66,12 +84,14 @@ pub fn targets_by_block(posts: &[u64]) -> impl Iterator<Item = [u32; 2]> {
 /// Summary of the posts of all blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Posts {
-    /// Targets.
+    /// Targets; or where none are handed out, bodies whose steps ended last.
     pub(super) active: u32,
     /// The finest level of all bodies.
     pub(super) finest: u32,
     /// True if all targets are those of that level.
     pub(super) agreed: bool,
+    /// The finest level of regular steps where blocks have handed out no targets.
+    pub(super) finest_regular: Option<u32>,
     /// With [`TOO_FINE`], the first body that needs shorter steps.
     pub(super) body: u32,
     /// Targets whose regular steps end.
@@ -136,14 +156,34 @@ impl Control {
     /// there are at least as many as blocks.
     #[inline(always)]
     pub(super) unsafe fn read_posts<const REGULAR: bool>(self, posts: *const u64) -> Posts {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_together::<REGULAR>(Self::fetch_post(posts)) }
+    }
+
+    /// The post that this thread brings to [`put_together`](Self::put_together).
+    ///
+    /// # Safety
+    /// `posts` has one for each block, which nobody writes in this launch.
+    #[inline(always)]
+    pub(super) unsafe fn fetch_post(posts: *const u64) -> Post {
+        let block = thread::thread_idx_x().min(thread::grid_dim_x() - 1);
+        // SAFETY: a post that exists.
+        unsafe { global::load(posts, block) }.into()
+    }
+
+    /// Puts the posts of all blocks together; ends with a barrier.
+    ///
+    /// # Safety
+    /// All threads call it, with the posts that they have [fetched](Self::fetch_post), and there are at least as many as
+    /// blocks.
+    #[inline(always)]
+    pub(super) unsafe fn put_together<const REGULAR: bool>(self, post: Post) -> Posts {
         let (slices, thread, lane) = (thread::grid_dim_x(), thread::thread_idx_x(), lane_id());
         let warps = slices.div_ceil(WARP_SIZE);
         let (mut count, mut regular) = (0, 0);
         let regular_of_warps: Shared<u32> = self.regular.after(slices + 1);
         if warp_id() < warps {
             let exists = thread < slices;
-            // SAFETY: a post that exists.
-            let post: Post = unsafe { global::load(posts, thread.min(slices - 1)) }.into();
             let failed = exists & (post.finest == TOO_FINE);
             // A failed post has a body in the place of its count.
             let has_count = exists & !failed;
@@ -216,6 +256,11 @@ impl Control {
             active,
             finest,
             agreed: most == finest && least == finest,
+            finest_regular: if most < STEPS {
+                None
+            } else {
+                Some(most - STEPS)
+            },
             body,
             regular: all_regular,
             begins: self.begins,
@@ -297,12 +342,37 @@ impl Control {
         }
     }
 
+    /// The numbers of [`finest`](Self::finest), once in a launch, without the barrier before.
+    ///
+    /// # Safety
+    /// All threads call it, and nothing else takes the numbers of warps in the launch.
+    #[inline(always)]
+    pub(super) unsafe fn finest_once(self, finest: u32, body: u32) -> (u32, u32) {
+        let warps = thread::block_dim_x() / WARP_SIZE;
+        let (finest, body) = (largest(finest), !largest(!body));
+        // SAFETY: this warp's own numbers; all threads are here.
+        unsafe {
+            if lane_id() == 0 {
+                self.of_warps.store(2 * warp_id(), finest);
+                self.of_warps.store(2 * warp_id() + 1, body);
+            }
+            thread::sync_threads();
+            let (mut all, mut warp) = ((0, u32::MAX), 0);
+            while warp < warps {
+                let of_warp = [0, 1].map(|k| self.of_warps.load(2 * warp + k));
+                all = (all.0.max(of_warp[0]), all.1.min(of_warp[1]));
+                warp += 1;
+            }
+            all
+        }
+    }
+
     /// The largest number that any thread has; a barrier comes before and after.
     ///
     /// # Safety
     /// All threads call it.
     #[inline(always)]
-    unsafe fn largest_of_block(self, number: u32) -> u32 {
+    pub(super) unsafe fn largest_of_block(self, number: u32) -> u32 {
         let warps = thread::block_dim_x() / WARP_SIZE;
         let of_warp = largest(number);
         thread::sync_threads();
@@ -318,6 +388,72 @@ impl Control {
             warp += 1;
         }
         all
+    }
+}
+
+/// Summary of the posts of all blocks where these have handed out no targets.
+#[derive(Clone, Copy)]
+pub(super) struct StepPosts {
+    /// The finest level of all bodies.
+    pub(super) finest: u32,
+    /// The finest level of regular steps.
+    pub(super) finest_regular: u32,
+    /// With [`TOO_FINE`], the first body that needs shorter steps.
+    pub(super) body: u32,
+    /// The posts of this lane.
+    of_lane: [Post; POSTS],
+}
+
+/// Posts of a lane, where a warp reads all.
+const POSTS: usize = 8;
+
+/// Most blocks that have their posts read by one warp.
+pub(super) const MOST_BLOCKS: u32 = POSTS as u32 * WARP_SIZE;
+
+impl StepPosts {
+    /// Reads the posts of all blocks. Every warp does so for itself.
+    ///
+    /// # Safety
+    /// `posts` has one for each block, of at most [`MOST_BLOCKS`], which nobody writes in this launch; all lanes call it.
+    #[inline(always)]
+    pub(super) unsafe fn read(posts: *const u64) -> Self {
+        let last = thread::grid_dim_x() - 1;
+        let block = |k: usize| k as u32 * WARP_SIZE + lane_id();
+        // SAFETY: posts that exist.
+        let load = |k: usize| Post::from(unsafe { global::load(posts, block(k).min(last)) });
+        let of_lane = [0, 1, 2, 3, 4, 5, 6, 7].map(load);
+        let (mut finest, mut guess, mut body) = (0, 0, u32::MAX);
+        for post in &of_lane {
+            finest = finest.max(post.finest);
+            guess = guess.max(post.guess);
+            if post.finest == TOO_FINE {
+                body = body.min(post.count);
+            }
+        }
+        let finest = largest(finest);
+        Self {
+            finest,
+            finest_regular: largest(guess) - STEPS,
+            body: if finest == TOO_FINE {
+                !largest(!body)
+            } else {
+                body
+            },
+            of_lane,
+        }
+    }
+
+    /// How many steps the blocks have ended. All lanes call it.
+    #[inline(always)]
+    pub(super) fn ended(&self) -> u32 {
+        let last = thread::grid_dim_x() - 1;
+        let mut ended = 0;
+        for (k, post) in self.of_lane.iter().enumerate() {
+            if k as u32 * WARP_SIZE + lane_id() <= last {
+                ended += post.count;
+            }
+        }
+        over_lanes(ended, |a, b| a + b)
     }
 }
 

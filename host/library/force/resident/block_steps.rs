@@ -312,7 +312,7 @@ impl<D: Device> Resident<D> {
         let mut record = self.blocks.as_mut().and_then(|blocks| blocks.record.take());
         // SAFETY: `self` holds the buffers as long as the record.
         let mut recorded = || unsafe {
-            let mut all = || (0..RECORDED).try_for_each(|k| self.launch_block_step(k % 2));
+            let mut all = || (0..RECORDED).try_for_each(|number| self.launch_block_step(number));
             self.device.again(&mut record, &mut all)
         };
         let most_records = match self.waits_for_host() {
@@ -349,8 +349,12 @@ impl<D: Device> Resident<D> {
         }
     }
 
-    /// A block step.
-    fn launch_block_step(&self, parity: u16) -> Result<(), ForceError> {
+    /// Block step `number` of those that are launched one after another.
+    fn launch_block_step(&self, number: u16) -> Result<(), ForceError> {
+        let parity = number % 2;
+        if self.launch_plain_step(number)? {
+            return Ok(());
+        }
         if self.has_neighbours() {
             return self.launch_neighbour_step(parity).map(drop);
         }

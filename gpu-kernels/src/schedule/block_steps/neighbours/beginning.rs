@@ -5,7 +5,7 @@ use cuda_std::vector::Vec2;
 use cuda_std::{GpuFloat, global};
 
 use super::correct::Own;
-use super::ends::{External, NONE};
+use super::ends::{AllSums, External, NONE};
 use super::{clock, regular_step, word};
 use crate::schedule::block_steps::level_of;
 
@@ -43,13 +43,13 @@ impl Own {
     /// # Safety
     /// As [`begin`](Self::begin), with lists of all bodies.
     #[inline(always)]
-    pub(super) unsafe fn fit_spheres(&self, settled: bool) {
+    pub(super) unsafe fn fit_spheres(&self, sums: &AllSums, settled: bool) {
         let on = &self.on;
         self.each_body(|place, body| {
             // SAFETY: own bodies; bodies were handed out in the order of places.
             unsafe {
                 let wanted = f64::from(word(on.time, clock::WANTED));
-                let found = self.sums.regular(place).found;
+                let found = sums.regular(place).found;
                 let Vec2 { x: radius, y } = global::load(on.spheres, body);
                 let are_few = found <= TOO_MANY * wanted;
                 let small = if are_few & (radius > y) { radius } else { y };
@@ -77,11 +77,16 @@ impl Own {
     /// # Safety
     /// As [`fit_spheres`](Self::fit_spheres), with the sums of [`force`](super::force).
     #[inline(always)]
-    pub(super) unsafe fn take_forces<const EXTERNAL: bool>(&self, external: &External, g: f64) {
+    pub(super) unsafe fn take_forces<const EXTERNAL: bool>(
+        &self,
+        sums: &AllSums,
+        external: &External,
+        g: f64,
+    ) {
         self.each_body(|place, body| {
             // SAFETY: own bodies, handed out in the order of places.
             unsafe {
-                let sums = self.sums.regular(place);
+                let sums = sums.regular(place);
                 let (regular, irregular) = (sums.others.force(g), sums.listed.force(g));
                 let pairs = sum([regular, irregular, NONE]);
                 let field = if EXTERNAL {

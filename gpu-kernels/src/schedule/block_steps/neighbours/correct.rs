@@ -12,23 +12,23 @@ use super::record::Record;
 use super::sweep::Target;
 use super::{
     Elapsed, Phase, REGULAR_TARGET, RegularProgress, clock, control, each_of_block,
-    irregular_target, of_regular_step, own_body, progress, word,
+    irregular_target, of_regular_step, own_body, records_of, word,
 };
-use crate::schedule::block_steps::posts::{Control, Post};
+use crate::schedule::block_steps::posts::{Control, Post, Posts};
 use crate::schedule::block_steps::turn::Turn;
 use crate::schedule::block_steps::{
     Bodies, SPAN, Slice, TOO_FINE, clock as plain, coarsest_active, number,
 };
 
 /// Registers of a thread: with fewer, what a step needs would not stay in them.
-const REGISTERS: u32 = 255;
+pub(super) const REGISTERS: u32 = 255;
 
 /// Most threads of a block of [`correct`], so that each has as many registers as there are.
 pub const MOST_THREADS: u32 = 256;
 
-/// Buffers that [`correct`] reads and writes.
+/// Buffers of what a block has of its own bodies, and of what it tells the others.
 #[derive(Clone, Copy)]
-pub struct Corrected {
+pub struct OwnBuffers {
     /// Positions with masses, and velocities: by bodies, as all that is not said to go by places.
     pub state: *mut Vec4<f64>,
     /// Accelerations.
@@ -45,21 +45,36 @@ pub struct Corrected {
     pub levels: *mut u32,
     /// Irregular step that is allowed.
     pub steps: *mut f64,
-    /// Records that bodies are predicted from; by places.
+    /// Records that bodies are predicted from; by places. Of both parities where the clock says
+    /// [`IN_ONE`](clock::IN_ONE).
     pub records: *mut Vec4<u32>,
     /// Posts: those of `params.blocks.parity` are read, the others written.
     pub posts: *mut u64,
     /// As posts.
     pub time: *mut u64,
-    /// Written, as many for each slice as the largest has bodies.
-    pub irregular_targets: *mut u64,
-    /// As these, two vectors each.
-    pub regular_targets: *mut Vec4<f32>,
+}
+
+/// Buffers that [`correct`] reads and writes.
+#[derive(Clone, Copy)]
+pub struct Corrected {
+    /// Bodies, posts and clock.
+    pub own: OwnBuffers,
+    /// Where targets are handed out.
+    pub targets: HandedOut,
     /// Sums of [`force`](super::force), read; where `params.blocks.devices` are several, for each block the
     /// address of those of the device that has its slice.
     pub irregular_sums: *const Vec4<f64>,
     /// As these, of the bodies whose regular steps end.
     pub regular_sums: *const Vec4<f64>,
+}
+
+/// Bodies that end their steps next.
+#[derive(Clone, Copy)]
+pub struct HandedOut {
+    /// Written, as many for each slice as the largest has bodies.
+    pub irregular: *mut u64,
+    /// As these, two vectors each, of those whose regular steps end.
+    pub regular: *mut Vec4<f32>,
 }
 
 /// Ends the irregular steps of active bodies and, where they end, the regular ones, and hands out those
@@ -97,37 +112,43 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
     let is = |other: Phase| phase == other as u32;
     let control = control();
     let turn = Turn {
-        posts: on.posts,
-        time: on.time,
+        posts: on.own.posts,
+        time: on.own.time,
         parity: u32::from(blocks.parity),
     };
     // SAFETY: words of the clock: read by all, those of the other parity and counts written by one
     // thread. All that branches are taken by is the same for all threads of the block.
     unsafe {
-        let span = number(on.time, plain::SPAN);
+        let time = on.own.time;
+        let span = number(time, plain::SPAN);
+        let is_in_one = word(time, clock::IN_ONE) != 0;
+        let sums = AllSums::of(&on, &params);
         let own = Own {
-            on,
-            sums: AllSums::of(&on, &params),
+            on: on.own,
             slice: Slice::of(thread::block_idx_x(), n),
             stride: params.stride,
             control,
             span,
-            elapsed: Elapsed::of(on.time),
+            elapsed: Elapsed::of(time),
             softening_squared: params.softening_squared as f32,
+            written: Written {
+                first: on.own.records,
+                second: is_in_one.then(|| records_of(on.own.records, 1, n)),
+            },
         };
         let external = || External {
             fields: OnDevice::new(fields),
             span,
-            start: number(on.time, plain::START),
+            start: number(time, plain::START),
         };
         let (mut now, mut guess, mut agreed_on_time) = (0, 0, true);
         if is(Phase::Begin) || is(Phase::Radii) || is(Phase::Settled) {
             if !is(Phase::Begin) {
-                own.fit_spheres(is(Phase::Settled));
+                own.fit_spheres(&sums, is(Phase::Settled));
             }
             own.begin();
             thread::sync_threads();
-            let (_, regular) = own.hand_out(0, 0);
+            let (_, regular) = own.hand_out(&on.targets, 0, 0);
             let post = Post {
                 finest: 0,
                 guess: 0,
@@ -138,28 +159,12 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
             return;
         }
         if is(Phase::Ready) {
-            own.take_forces::<EXTERNAL>(&external(), params.g);
+            own.take_forces::<EXTERNAL>(&sums, &external(), params.g);
         } else {
             let Some((before, posts)) = turn.read::<true>(control) else {
                 return;
             };
-            let done = progress(on.time, turn.parity);
-            let next = match done {
-                RegularProgress::Nothing if posts.agreed && posts.regular > 0 => {
-                    if word(on.time, clock::BY_HOST) == 0 {
-                        RegularProgress::Swept
-                    } else {
-                        RegularProgress::Awaited {
-                            targets: posts.regular,
-                            parity: turn.parity,
-                        }
-                    }
-                }
-                RegularProgress::Awaited { .. } => done,
-                RegularProgress::Nothing
-                | RegularProgress::Swept
-                | RegularProgress::Done { .. } => RegularProgress::Nothing,
-            };
+            let next = progress_after(&turn, &posts);
             turn.note(clock::PROGRESS, next.into());
             if next != RegularProgress::Nothing {
                 turn.hand_on(before);
@@ -168,23 +173,36 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
             now = before;
             guess = posts.finest;
             agreed_on_time = posts.agreed;
-            if agreed_on_time {
+            if let Some(finest) = posts.finest_regular {
+                own.copy_records(records_of(on.own.records, turn.parity, n), now);
+                turn.count_ended(posts.active, posts.finest);
+                if finest < coarsest_active(now + (SPAN >> guess)) {
+                    turn.hand_on_counted(now, false);
+                    return;
+                }
+            } else if agreed_on_time {
                 now += SPAN >> posts.finest;
                 let work = Work {
                     now,
                     span,
                     g: params.g,
-                    eta: number(on.time, plain::ETA),
-                    regular_eta: number(on.time, clock::REGULAR_ETA),
-                    guard: number(on.time, plain::GUARD),
-                    wanted: f64::from(word(on.time, clock::WANTED)),
+                    eta: number(time, plain::ETA),
+                    regular_eta: number(time, clock::REGULAR_ETA),
+                    guard: number(time, plain::GUARD),
+                    wanted: f64::from(word(time, clock::WANTED)),
                     external: external(),
                 };
-                own.end_steps::<EXTERNAL>(&work, &posts);
+                own.end_steps::<EXTERNAL>(&work, &posts, &sums, &on.targets);
+                turn.count(&posts, Some(clock::REGULAR));
+            } else {
+                turn.count(&posts, Some(clock::REGULAR));
             }
-            turn.count(&posts, Some(clock::REGULAR));
         }
         let (finest, body) = own.finest();
+        if is_in_one && agreed_on_time {
+            turn.post(Post::of_steps((finest, body), own.finest_regular(), 0), now);
+            return;
+        }
         if agreed_on_time {
             guess = guess.max(finest);
         }
@@ -192,7 +210,7 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
             (body, 0)
         } else {
             let next = now + (SPAN >> guess);
-            own.hand_out(next, coarsest_active(next))
+            own.hand_out(&on.targets, next, coarsest_active(next))
         };
         let post = Post {
             finest,
@@ -204,16 +222,55 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
     }
 }
 
+/// How far the forces of regular steps are after a launch of [`correct`] that reads these posts.
+///
+/// # Safety
+/// The promise of [`Turn::read`].
+#[inline(always)]
+unsafe fn progress_after(turn: &Turn, posts: &Posts) -> RegularProgress {
+    // SAFETY: the caller's promise.
+    let [done, is_by_host] = unsafe {
+        [
+            global::load(turn.time, clock::PROGRESS + turn.parity),
+            global::load(turn.time, clock::BY_HOST),
+        ]
+    };
+    match done.into() {
+        _ if posts.finest_regular.is_some() => RegularProgress::Nothing,
+        RegularProgress::Nothing if posts.agreed && posts.regular > 0 => {
+            if is_by_host == 0 {
+                RegularProgress::Swept
+            } else {
+                RegularProgress::Awaited {
+                    targets: posts.regular,
+                    parity: turn.parity,
+                }
+            }
+        }
+        done @ RegularProgress::Awaited { .. } => done,
+        RegularProgress::Nothing | RegularProgress::Swept | RegularProgress::Done { .. } => {
+            RegularProgress::Nothing
+        }
+    }
+}
+
+/// Where the records of bodies are written.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    pub(super) first: *mut Vec4<u32>,
+    pub(super) second: Option<*mut Vec4<u32>>,
+}
+
 /// Work of a block on its own bodies.
 pub(super) struct Own {
-    pub(super) on: Corrected,
-    pub(super) sums: AllSums,
+    pub(super) on: OwnBuffers,
     pub(super) slice: Slice,
     pub(super) stride: u32,
-    control: Control,
+    pub(super) control: Control,
     pub(super) span: f64,
-    elapsed: Elapsed,
-    softening_squared: f32,
+    pub(super) elapsed: Elapsed,
+    pub(super) softening_squared: f32,
+    pub(super) written: Written,
 }
 
 impl Own {
@@ -224,22 +281,80 @@ impl Own {
     #[inline(always)]
     pub(super) unsafe fn renew_record(&self, place: u32, body: u32, begun: u64) {
         let Self { on, stride, .. } = self;
-        let f32s = |v: [f64; 3]| [v[0] as f32, v[1] as f32, v[2] as f32];
         // SAFETY: the caller's promise.
         unsafe {
-            let Source { position, mass } = Bodies::source(on.state, *stride, body);
-            let [_, v] = self.moving(body);
-            let [a, j] = self.whole(body);
-            let record = Record {
-                x: position,
-                v: f32s(v),
-                a: f32s(a),
-                j: f32s(j),
-                mass: mass as f32,
-                begun,
-            };
-            record.store(on.records, place);
+            let source = Bodies::source(on.state, *stride, body);
+            let v = Bodies::velocity(on.state, *stride, body);
+            self.set_record(place, &source, v, self.whole(body), begun);
         }
+    }
+
+    /// Lets a body be predicted from here.
+    ///
+    /// # Safety
+    /// Only this thread accesses the body.
+    #[inline(always)]
+    pub(super) unsafe fn set_record(
+        &self,
+        place: u32,
+        source: &Source<f64>,
+        v: [f64; 3],
+        [a, j]: Force,
+        begun: u64,
+    ) {
+        let f32s = |v: [f64; 3]| [v[0] as f32, v[1] as f32, v[2] as f32];
+        let record = Record {
+            x: source.position,
+            v: f32s(v),
+            a: f32s(a),
+            j: f32s(j),
+            mass: source.mass as f32,
+            begun,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.put_record(place, &record) };
+    }
+
+    /// Copies the record of the body at a place.
+    ///
+    /// # Safety
+    /// Only this thread accesses the body's records.
+    #[inline(always)]
+    pub(super) unsafe fn copy_record(&self, from: *const Vec4<u32>, place: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_record(place, &Record::load(from, place)) };
+    }
+
+    /// Puts the record of the body at a place.
+    ///
+    /// # Safety
+    /// The promise of [`copy_record`](Self::copy_record).
+    #[inline(always)]
+    unsafe fn put_record(&self, place: u32, record: &Record) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            record.store(self.written.first, place);
+            if let Some(records) = self.written.second {
+                record.store(records, place);
+            }
+        }
+    }
+
+    /// Copies the records that the last launch wrote: of the own bodies with steps that began at `now`.
+    ///
+    /// # Safety
+    /// All threads of the block call it, in a launch that has the bodies' records to itself.
+    #[inline(always)]
+    pub(super) unsafe fn copy_records(&self, from: *const Vec4<u32>, now: u64) {
+        let coarsest = coarsest_active(now);
+        self.each_body(|place, _| {
+            // SAFETY: own bodies, each by one thread.
+            unsafe {
+                if global::load(self.on.levels, place) >= coarsest {
+                    self.copy_record(from, place);
+                }
+            }
+        });
     }
 
     /// Calls `with` for each own body's place and index.
@@ -326,28 +441,13 @@ impl Own {
         }
     }
 
-    /// Sets position and velocity of a body.
-    ///
-    /// # Safety
-    /// As [`end_step`](Self::end_step).
-    #[inline(always)]
-    pub(super) unsafe fn set_moving(&self, body: u32, position: [f64; 3], v: [f64; 3]) {
-        let Self { on, stride, .. } = self;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let Source { mass, .. } = Bodies::source(on.state, *stride, body);
-            Bodies::set_source(on.state, *stride, body, Source { position, mass });
-            Bodies::set_velocity(on.state, *stride, body, v);
-        }
-    }
-
     /// The finest level of the own bodies, and if that is [`TOO_FINE`] the first body of it. A barrier
     /// comes before and after.
     ///
     /// # Safety
-    /// As [`begin`](Self::begin).
+    /// The promise of [`begin`](Self::begin).
     #[inline(always)]
-    unsafe fn finest(&self) -> (u32, u32) {
+    pub(super) unsafe fn finest(&self) -> (u32, u32) {
         thread::sync_threads();
         let (mut finest, mut body) = (0, u32::MAX);
         self.each_body(|place, own| {
@@ -360,6 +460,22 @@ impl Own {
         });
         // SAFETY: all threads are here.
         unsafe { self.control.finest(finest, body) }
+    }
+
+    /// The finest level of the own bodies' regular steps. A barrier comes before and after.
+    ///
+    /// # Safety
+    /// The promise of [`begin`](Self::begin).
+    #[inline(always)]
+    unsafe fn finest_regular(&self) -> u32 {
+        let mut finest = 0;
+        self.each_body(|place, _| {
+            // SAFETY: own bodies, whose regular steps were written before a barrier.
+            let step = unsafe { global::load(self.on.regular_steps, place) };
+            finest = finest.max(of_regular_step(step).1);
+        });
+        // SAFETY: all threads are here.
+        unsafe { self.control.largest_of_block(finest) }
     }
 
     /// Number of the first target of this block.
@@ -375,11 +491,11 @@ impl Own {
     /// # Safety
     /// As [`begin`](Self::begin); levels were written before this launch or a barrier.
     #[inline(always)]
-    unsafe fn hand_out(&self, next: u64, coarsest: u32) -> (u32, u32) {
+    unsafe fn hand_out(&self, targets: &HandedOut, next: u64, coarsest: u32) -> (u32, u32) {
         let on = &self.on;
-        let irregular_targets = on.irregular_targets.wrapping_add(self.own_targets());
+        let irregular_targets = targets.irregular.wrapping_add(self.own_targets());
         let own = self.own_targets() * REGULAR_TARGET as usize;
-        let regular_targets = on.regular_targets.wrapping_add(own);
+        let regular_targets = targets.regular.wrapping_add(own);
         let (mut counts, mut first) = ([0, 0], 0);
         while first < self.slice.count {
             let slot = first + thread::thread_idx_x();

@@ -10,13 +10,16 @@ use cuda_std::vector::Vec4;
 use cuda_std::warp::{lane_id, over_lanes};
 use cuda_std::{GpuFloat, global, opaque, thread};
 
-use super::correct::{Corrected, Own};
+use super::correct::{Corrected, HandedOut, Own};
 use super::{
     IRREGULAR_SUMS, REGULAR_SUMS, clock, each_of_block, of_regular_step, own_body, regular_step,
 };
+use crate::layout::{Layout, Source};
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::posts::Posts;
-use crate::schedule::block_steps::{Begun, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of};
+use crate::schedule::block_steps::{
+    Begun, Bodies, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of,
+};
 
 /// Rounding errors of a regular force, in those of f32 of its sums.
 const ROUNDING: f64 = 4.0 * f32::EPSILON as f64;
@@ -77,173 +80,269 @@ impl Own {
     /// # Safety
     /// As [`begin`](Self::begin); `posts` are those by which these bodies were handed out.
     #[inline(always)]
-    pub(super) unsafe fn end_steps<const EXTERNAL: bool>(&self, work: &Work, posts: &Posts) {
-        let on = &self.on;
+    pub(super) unsafe fn end_steps<const EXTERNAL: bool>(
+        &self,
+        work: &Work,
+        posts: &Posts,
+        sums: &AllSums,
+        targets: &HandedOut,
+    ) {
         let block = thread::block_idx_x();
         let first = posts.begin_of(block);
         let count = posts.begin_of(block + 1) - first;
         let first_regular = posts.regular_begin_of(block);
-        let targets = on.irregular_targets.wrapping_add(self.own_targets());
+        let targets = targets.irregular.wrapping_add(self.own_targets());
         let mut neighbours = 0.0;
         each_of_block(0, count, |k| {
             // SAFETY: the block's own targets, each of which is one thread's, and their sums.
             unsafe {
                 let target = global::load(targets, k);
                 let (place, regular) = (target as u32, (target >> 32) as u32);
-                let irregular = self.sums.irregular(first + k);
-                self.end_step::<EXTERNAL>(work, place, &irregular);
+                let body = self.body(place);
+                let irregular = sums.irregular(first + k);
+                let mut moved = self.end_step::<EXTERNAL>(work, &body, &irregular);
+                let (_, mut level) = body.regular_step;
                 if regular == 0 {
-                    let body = own_body(place - self.slice.first);
-                    let (_, regular_level) = of_regular_step(global::load(on.regular_steps, place));
-                    self.choose_level(work, place, body, regular_level);
-                    self.renew_record(place, body, work.now);
                     neighbours += irregular.neighbours;
                 } else {
-                    let sums = self.sums.regular(first_regular + regular - 1);
-                    self.end_regular_step(work, place, &irregular, &sums);
+                    let sums = sums.regular(first_regular + regular - 1);
+                    (moved, level) = self.end_regular_step(
+                        work,
+                        &body,
+                        moved,
+                        [&irregular, &sums.others, &sums.listed],
+                        sums.found,
+                    );
                     neighbours += sums.before;
                 }
+                self.begin_step(work, &body, moved, level);
             }
         });
-        // Whole numbers: their order does not matter.
-        let neighbours = over_lanes(neighbours, |a, b| a + b);
-        if lane_id() == 0 && neighbours > 0.0 {
-            // SAFETY: a word of the clock that others only add to.
-            unsafe { f64::atomic_add(on.time.cast(), clock::NEIGHBOURS, neighbours) };
-        }
+        // SAFETY: all lanes are here.
+        unsafe { self.count_neighbours(neighbours) };
         thread::sync_threads();
     }
 
-    /// Ends the irregular step of the body at a place, whose sums these are; its level and record stay as
-    /// they are.
+    /// Counts neighbours whose forces were computed.
+    ///
+    /// # Safety
+    /// All lanes of a warp call it, in a launch that only adds to this word of the clock.
+    #[inline(always)]
+    pub(super) unsafe fn count_neighbours(&self, neighbours: f64) {
+        // Whole numbers: their order does not matter.
+        let neighbours = over_lanes(neighbours, |a, b| a + b);
+        if lane_id() == 0 && neighbours > 0.0 {
+            // SAFETY: the caller's promise.
+            unsafe { f64::atomic_add(self.on.time.cast(), clock::NEIGHBOURS, neighbours) };
+        }
+    }
+
+    /// The body at a place, as its step began.
     ///
     /// # Safety
     /// Only this thread accesses the body.
     #[inline(always)]
-    unsafe fn end_step<const EXTERNAL: bool>(&self, work: &Work, place: u32, irregular: &SumsOf) {
-        let on = &self.on;
-        let body = own_body(place - self.slice.first);
+    pub(super) unsafe fn body(&self, place: u32) -> Body {
+        let Self { on, stride, .. } = self;
+        let index = own_body(place - self.slice.first);
         // SAFETY: the caller's promise.
         unsafe {
-            let level = global::load(on.levels, place);
-            let dt = work.span * ((SPAN >> level) as f64 / SPAN as f64);
-            let (regular_begun, _) = of_regular_step(global::load(on.regular_steps, place));
-            let since = work.span * ((work.now - regular_begun) as f64 / SPAN as f64);
-            let [x, v] = self.moving(body);
-            let [a, j] = self.whole(body);
-            let [s, c] = [[0.0; 3]; 2];
-            let begun = Begun { x, v, a, j, s, c };
-            let (approach, irregular) = (irregular.approach, irregular.force(work.g));
-            let regular = self.regular(body);
-            let outer = extrapolated(regular, since);
-            let (mut field, mut field_before) = (NONE, NONE);
-            if EXTERNAL {
-                let begun_at = work.now - (SPAN >> level);
-                field_before = work.external.force_of_whole(begun_at, [x, v], a);
-                let [x, v, _] = Fourth::predicted(&begun, dt);
-                let [others, _] = sum([irregular, outer, NONE]);
-                field = work.external.force(work.now, [x, v], others);
+            let Source { position, mass } = Bodies::source(on.state, *stride, index);
+            Body {
+                place,
+                index,
+                mass,
+                x: position,
+                v: Bodies::velocity(on.state, *stride, index),
+                whole: self.whole(index),
+                level: global::load(on.levels, place),
+                regular: self.regular(index),
+                regular_step: of_regular_step(global::load(on.regular_steps, place)),
             }
-            let others = sum([extrapolated(regular, since - dt), field_before, NONE]);
-            let before = difference([a, j], others);
-            let mut allowed = next_step(work.eta, dt, before, irregular);
-            if EXTERNAL {
-                allowed = smaller(allowed, next_step(work.eta, dt, field_before, field));
-            }
-            // The sums have three times the approach. Infinite where nothing approaches anything.
-            allowed = smaller(allowed, 3.0 * work.guard / approach);
-            global::store(on.steps, body, smaller(allowed, 2.0 * dt));
-            let [a1, j1] = sum([irregular, field, outer]);
-            let Ended { x, v, .. } = Fourth::ended(&begun, dt, work.eta, [a1, j1, s]);
-            self.set_moving(body, x, v);
-            self.set_whole(body, [a1, j1]);
         }
     }
 
-    /// Ends the regular step of a body whose irregular step, with these sums, was ended, by those of all
-    /// others and of the new list.
+    /// Ends the irregular step of a body, by its sums.
     ///
     /// # Safety
-    /// As [`end_step`](Self::end_step).
+    /// The fields of `work` are there.
+    #[inline(always)]
+    pub(super) unsafe fn end_step<const EXTERNAL: bool>(
+        &self,
+        work: &Work,
+        body: &Body,
+        irregular: &SumsOf,
+    ) -> Moved {
+        let dt = work.span * ((SPAN >> body.level) as f64 / SPAN as f64);
+        let (regular_begun, _) = body.regular_step;
+        let since = work.span * ((work.now - regular_begun) as f64 / SPAN as f64);
+        let (x, v, [a, j]) = (body.x, body.v, body.whole);
+        let [s, c] = [[0.0; 3]; 2];
+        let begun = Begun { x, v, a, j, s, c };
+        let (approach, irregular) = (irregular.approach, irregular.force(work.g));
+        let outer = extrapolated(body.regular, since);
+        let (mut field, mut field_before) = (NONE, NONE);
+        if EXTERNAL {
+            let begun_at = work.now - (SPAN >> body.level);
+            field_before = work.external.force_of_whole(begun_at, [x, v], a);
+            let [x, v, _] = Fourth::predicted(&begun, dt);
+            let [others, _] = sum([irregular, outer, NONE]);
+            field = work.external.force(work.now, [x, v], others);
+        }
+        let others = sum([extrapolated(body.regular, since - dt), field_before, NONE]);
+        let before = difference([a, j], others);
+        let mut allowed = next_step(work.eta, dt, before, irregular);
+        if EXTERNAL {
+            allowed = smaller(allowed, next_step(work.eta, dt, field_before, field));
+        }
+        // The sums have three times the approach. Infinite where nothing approaches anything.
+        allowed = smaller(allowed, 3.0 * work.guard / approach);
+        let [a1, j1] = sum([irregular, field, outer]);
+        let Ended { x, v, .. } = Fourth::ended(&begun, dt, work.eta, [a1, j1, s]);
+        Moved {
+            x,
+            v,
+            whole: [a1, j1],
+            allowed: smaller(allowed, 2.0 * dt),
+        }
+    }
+
+    /// Ends the regular step of a body that has moved to the end of its irregular step. The sums are over the old list, over
+    /// all but the new list, and over the new list, in which `found` were found. Returns the level of the next one, too.
+    ///
+    /// # Safety
+    /// Only this thread accesses the body.
     #[inline(always)]
     unsafe fn end_regular_step(
         &self,
         work: &Work,
-        place: u32,
-        irregular: &SumsOf,
-        sums: &RegularSums,
-    ) {
+        body: &Body,
+        moved: Moved,
+        [irregular, others, listed]: [&SumsOf; 3],
+        found: f64,
+    ) -> (Moved, u32) {
         let on = &self.on;
-        let body = own_body(place - self.slice.first);
+        let (begun_at, level) = body.regular_step;
+        let dt = work.span * ((work.now - begun_at) as f64 / SPAN as f64);
+        let irregular = irregular.force(work.g);
+        let (approach, new) = (others.approach, others.force(work.g));
+        let inside = listed.force(work.g);
+        let begun = body.regular;
+        let field = difference(moved.whole, sum([irregular, extrapolated(begun, dt), NONE]));
+        let step = Regular {
+            begun,
+            ended: sum([new, difference(inside, irregular), NONE]),
+            dt,
+        };
+        let [dx, dv] = step.corrections();
+        let plus = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+        let terms = norm(new[0])
+            + norm(irregular[0])
+            + norm(inside[0])
+            + dt.magnitude() * (norm(irregular[1]) + norm(inside[1]));
+        let nobody_is_outside = norm(new[0]) == 0.0;
+        let noise = if nobody_is_outside {
+            f64::INFINITY
+        } else {
+            ROUNDING * terms
+        };
+        let bound = 3.0 * work.regular_eta.sqrt_exact() / approach;
+        let allowed = smaller(step.next_step(work.regular_eta, noise), bound);
+        let allowed = smaller(allowed, 2.0 * dt);
+        let wanted = level_of(allowed, work.span);
+        let level = if wanted > level || wanted >= coarsest_active(work.now) {
+            wanted
+        } else {
+            level
+        };
         // SAFETY: the caller's promise.
         unsafe {
-            let (begun_at, level) = of_regular_step(global::load(on.regular_steps, place));
-            let dt = work.span * ((work.now - begun_at) as f64 / SPAN as f64);
-            let irregular = irregular.force(work.g);
-            let (approach, new) = (sums.others.approach, sums.others.force(work.g));
-            let inside = sums.listed.force(work.g);
-            let begun = self.regular(body);
-            let field = difference(
-                self.whole(body),
-                sum([irregular, extrapolated(begun, dt), NONE]),
-            );
-            let step = Regular {
-                begun,
-                ended: sum([new, difference(inside, irregular), NONE]),
-                dt,
-            };
-            let [dx, dv] = step.corrections();
-            let [x, v] = self.moving(body);
-            let plus = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
-            self.set_moving(body, plus(x, dx), plus(v, dv));
-            self.set_whole(body, sum([inside, field, new]));
-            self.set_regular(body, new);
-            let terms = norm(new[0])
-                + norm(irregular[0])
-                + norm(inside[0])
-                + dt.magnitude() * (norm(irregular[1]) + norm(inside[1]));
-            let nobody_is_outside = norm(new[0]) == 0.0;
-            let noise = if nobody_is_outside {
-                f64::INFINITY
-            } else {
-                ROUNDING * terms
-            };
-            let bound = 3.0 * work.regular_eta.sqrt_exact() / approach;
-            let allowed = smaller(step.next_step(work.regular_eta, noise), bound);
-            let allowed = smaller(allowed, 2.0 * dt);
-            let radius = global::load(on.spheres, body).x;
-            let radius = radius * growth(work.wanted, sums.found, 2.0);
-            global::store(on.spheres, body, [radius, allowed].into());
-            let wanted = level_of(allowed, work.span);
-            let level = if wanted > level || wanted >= coarsest_active(work.now) {
-                wanted
-            } else {
-                level
-            };
-            global::store(on.regular_steps, place, regular_step(work.now, level));
-            self.choose_level(work, place, body, level);
-            self.renew_record(place, body, work.now);
+            self.set_regular(body.index, new);
+            let radius = global::load(on.spheres, body.index).x;
+            let radius = radius * growth(work.wanted, found, 2.0);
+            global::store(on.spheres, body.index, [radius, allowed].into());
+            let step = regular_step(work.now, level);
+            global::store(on.regular_steps, body.place, step);
         }
+        let moved = Moved {
+            x: plus(moved.x, dx),
+            v: plus(moved.v, dv),
+            whole: sum([inside, field, new]),
+            allowed: moved.allowed,
+        };
+        (moved, level)
     }
 
-    /// Chooses the level of an irregular step that begins now: that of what it is allowed, but not longer
-    /// than the regular one.
+    /// Begins the next step of a body that has moved, not a longer one than its regular one of this level. Returns
+    /// its level.
     ///
     /// # Safety
-    /// As [`renew_record`](Self::renew_record).
+    /// Only this thread accesses the body.
     #[inline(always)]
-    unsafe fn choose_level(&self, work: &Work, place: u32, body: u32, regular_level: u32) {
-        let on = &self.on;
+    pub(super) unsafe fn begin_step(
+        &self,
+        work: &Work,
+        body: &Body,
+        moved: Moved,
+        regular_level: u32,
+    ) -> u32 {
+        let Self { on, stride, .. } = self;
+        let (place, index) = (body.place, body.index);
+        let Moved {
+            x,
+            v,
+            whole,
+            allowed,
+        } = moved;
+        let wanted = level_of(allowed, work.span).max(regular_level);
+        // A longer step must begin where steps of its length begin.
+        let level = if wanted > body.level || wanted >= coarsest_active(work.now) {
+            wanted
+        } else {
+            body.level
+        };
         // SAFETY: the caller's promise.
         unsafe {
-            let allowed = global::load(on.steps, body);
-            let wanted = level_of(allowed, work.span).max(regular_level);
-            // A longer step must begin where steps of its length begin.
-            if wanted > global::load(on.levels, place) || wanted >= coarsest_active(work.now) {
-                global::store(on.levels, place, wanted);
-            }
+            let source = Source {
+                position: x,
+                mass: body.mass,
+            };
+            Bodies::set_source(on.state, *stride, index, source);
+            Bodies::set_velocity(on.state, *stride, index, v);
+            self.set_whole(index, whole);
+            global::store(on.steps, index, allowed);
+            global::store(on.levels, place, level);
+            self.set_record(place, &source, v, whole, work.now);
         }
+        level
     }
+}
+
+/// Where a step has led, and the next step that is allowed.
+#[derive(Clone, Copy)]
+pub(super) struct Moved {
+    x: [f64; 3],
+    v: [f64; 3],
+    /// The whole force.
+    whole: Force,
+    allowed: f64,
+}
+
+/// A body at the beginning of the step that ends.
+#[derive(Clone, Copy)]
+pub(super) struct Body {
+    pub(super) place: u32,
+    index: u32,
+    mass: f64,
+    x: [f64; 3],
+    v: [f64; 3],
+    whole: Force,
+    /// Level of its irregular step.
+    level: u32,
+    /// The regular force where the regular step began.
+    regular: Force,
+    /// Beginning of its regular step, and its level.
+    pub(super) regular_step: (u64, u32),
 }
 
 /// Sums of all targets of a block: addresses in this device's memory or in another's.
@@ -308,11 +407,7 @@ impl AllSums {
         const VECTORS: u32 = IRREGULAR_SUMS / 4;
         // SAFETY: the caller's promise.
         let [a, b] = [0, 1].map(|v| unsafe { load_by_address(self.irregular, k * VECTORS + v) });
-        SumsOf {
-            approach: a.x,
-            per_g: [[a.y, a.z, a.w], [b.x, b.y, b.z]],
-            neighbours: b.w,
-        }
+        SumsOf::of([a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w])
     }
 
     /// The regular sums of body `k` of all whose regular steps end.
@@ -343,6 +438,24 @@ impl AllSums {
 }
 
 impl SumsOf {
+    /// [`IRREGULAR_SUMS`].
+    #[inline(always)]
+    pub(super) fn of(
+        [approach, ax, ay, az, jx, jy, jz, neighbours]: [f64; IRREGULAR_SUMS as usize],
+    ) -> Self {
+        Self {
+            approach,
+            per_g: [[ax, ay, az], [jx, jy, jz]],
+            neighbours,
+        }
+    }
+
+    /// How many neighbours there are.
+    #[inline(always)]
+    pub(super) fn neighbours(&self) -> f64 {
+        self.neighbours
+    }
+
     /// Acceleration and jerk.
     #[inline(always)]
     pub(super) fn force(&self, g: f64) -> Force {

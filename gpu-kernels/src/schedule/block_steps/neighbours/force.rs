@@ -7,12 +7,12 @@ use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
 use cuda_std::{global, thread};
 
 use super::join::Parts;
-use super::near::{Near, together};
+use super::near::Near;
 use super::record::Record;
 use super::sweep::{self, Sweep};
 use super::{
     Elapsed, GROUP, Held, IRREGULAR_SUMS, Phase, RegularProgress, SUMS, Slice, clock, control,
-    each_of_block, progress, segment_words, word,
+    each_of_block, progress, records_of, segment_words, word,
 };
 use crate::schedule::block_steps::{MOST_REGISTERS, SPAN, TOO_FINE, clock as plain};
 
@@ -61,7 +61,7 @@ pub struct ForceBuffers {
 ///
 /// # Thread mapping
 /// One-dimensional; a block for each slice of all, of 2ᵏ warps and at least as many threads as there are
-/// blocks. A warp, or several, gather the neighbours of an active body; `sweep` says who computes which
+/// blocks. A warp gathers the neighbours of an active body; `sweep` says who computes which
 /// regular pairs; a warp joins what slices left for a body.
 ///
 /// # Shared memory
@@ -85,22 +85,27 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
     let control = control();
     // SAFETY: a post for each block; all threads are here, and leave together: what they leave by is
     // the same for all. The words of the clock are written by nobody in this launch.
-    let (posts, now, progress, elapsed, entries) = unsafe {
+    let (now, progress, elapsed, entries, is_by_host, is_in_one, posts) = unsafe {
         let posts = on.posts.wrapping_add((parity * slices) as usize);
         (
-            control.read_posts::<true>(posts),
             global::load(on.time, plain::NOW + parity),
             progress(on.time, parity),
             Elapsed::of(on.time),
             word(on.time, clock::LIST),
+            word(on.time, clock::BY_HOST) != 0,
+            word(on.time, clock::IN_ONE) != 0,
+            control.read_posts::<true>(posts),
         )
     };
-    // SAFETY: as above.
-    let is_by_host = unsafe { word(on.time, clock::BY_HOST) } != 0;
     let held = Held::of(&params);
     let begins = is(Phase::Begin) || is(Phase::Join);
+    let records = if is_in_one {
+        records_of(on.records.cast_mut(), parity, n)
+    } else {
+        on.records
+    };
     let mut near = Near {
-        records: on.records,
+        records,
         now: 0,
         elapsed,
         softening_squared: params.softening_squared as f32,
@@ -157,12 +162,12 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
                 let index = block as usize * Slice::of(block, n).most as usize + own as usize;
                 global::load(on.irregular_targets.wrapping_add(index), 0) as u32
             };
-            let active = Active {
-                all: posts.active,
-                own: held.targets(&posts),
-                held,
+            let list_of = |place| {
+                on.lists
+                    .wrapping_add(held.list(place, entries))
+                    .cast_const()
             };
-            gather(&near, &on, active, entries, targets, exchange.after(0));
+            gather(&near, &on, held.targets(&posts), list_of, targets);
         }
         if posts.regular == 0 || is_by_host {
             return;
@@ -196,7 +201,7 @@ pub unsafe fn force<const SEARCH: bool>(on: ForceBuffers, params: Params) {
             // SAFETY: a body of this block's slice, and room of this thread's own: the last sweep ended
             // with a barrier.
             unsafe {
-                let record = Record::load(on.records, slice.first + sweep.slot + k);
+                let record = Record::load(records, slice.first + sweep.slot + k);
                 let moved = record.predicted(near.now, elapsed);
                 let x = moved.x.map(|x| x as f32);
                 sweep::put_source(sources, k, x, record.mass, moved.v);
@@ -227,18 +232,7 @@ unsafe fn pass_on(on: &ForceBuffers, (first, end): (u32, u32)) {
     }
 }
 
-/// Active bodies, and those of them that a device computes.
-#[derive(Clone, Copy)]
-struct Active {
-    /// Number of all.
-    all: u32,
-    /// The first of its own, and the one behind the last.
-    own: (u32, u32),
-    held: Held,
-}
-
-/// The irregular forces on this device's active bodies, which warps of all blocks share: one has a body or,
-/// where the bodies of all devices are few, several have one.
+/// The irregular forces on this device's active bodies, numbers `begin` to before `end`: each by a warp.
 ///
 /// # Safety
 /// As [`force`]; `target` is the place of an active body.
@@ -246,68 +240,29 @@ struct Active {
 unsafe fn gather(
     near: &Near,
     on: &ForceBuffers,
-    active: Active,
-    entries: u32,
+    (begin, end): (u32, u32),
+    list_of: impl Fn(u32) -> *const u32,
     target: impl Fn(u32) -> u32,
-    exchange: Shared<f64>,
 ) {
-    let Active {
-        all,
-        own: (begin, end),
-        held,
-    } = active;
-    let sums_of = on.irregular_sums;
-    let (block, slices) = (thread::block_idx_x(), thread::grid_dim_x());
-    let (warps, lane) = (thread::block_dim_x() / WARP_SIZE, lane_id());
-    let mut share = 1;
-    while share < warps && 2 * share * all <= warps * slices {
-        share *= 2;
-    }
-    let part = warp_id() % share;
-    let first = begin + warp_id() / share * slices + block;
-    let (mut k, mut count) = (first, 0);
+    let slices = thread::grid_dim_x();
+    let warps = thread::block_dim_x() / WARP_SIZE;
+    let mut k = begin + warp_id() * slices + thread::block_idx_x();
     while k < end {
-        // SAFETY: an active body, and the sums' own place: of body k, or of this warp.
+        // SAFETY: an active body, and the sums' own place.
         unsafe {
             let place = target(k);
-            let list = on.lists.wrapping_add(held.list(place, entries));
-            count = global::load(on.counts, place);
-            let lanes = (part * WARP_SIZE, share * WARP_SIZE);
-            let sums = near.sums(place, list, count, lanes);
-            for (number, &sum) in sums.iter().enumerate() {
-                if lane == 0 && share == 1 {
-                    global::store(sums_of, k * IRREGULAR_SUMS + number as u32, sum);
-                } else if lane == 0 {
-                    exchange.store(warp_id() * IRREGULAR_SUMS + number as u32, sum);
+            let count = global::load(on.counts, place);
+            let sums = near.sums(place, list_of(place), count);
+            if lane_id() == 0 {
+                let numbers = on
+                    .irregular_sums
+                    .wrapping_add((k * IRREGULAR_SUMS) as usize);
+                for (number, &sum) in sums.iter().enumerate() {
+                    global::store(numbers, number as u32, sum);
                 }
-            }
-            if lane == 0 && share == 1 {
-                global::store(sums_of, (k + 1) * IRREGULAR_SUMS - 1, f64::from(count));
+                global::store(numbers, IRREGULAR_SUMS - 1, f64::from(count));
             }
         }
-        k += warps / share * slices;
-    }
-    if share == 1 {
-        return;
-    }
-    // Several warps a body: none had more than one.
-    thread::sync_threads();
-    if part == 0 && first < end && lane == SUMS as u32 {
-        // SAFETY: the last of this body's numbers is this lane's.
-        unsafe { global::store(sums_of, first * IRREGULAR_SUMS + lane, f64::from(count)) };
-    }
-    if part == 0 && first < end && lane < SUMS as u32 {
-        let mut warp = warp_id();
-        let behind = warp + share;
-        let mut sum = 0.0_f64;
-        // SAFETY: written before the barrier; number `lane` of the body's sums is this lane's.
-        unsafe {
-            while warp < behind {
-                let of_warp = exchange.load(warp * IRREGULAR_SUMS + lane);
-                sum = together(lane as usize, sum, of_warp);
-                warp += 1;
-            }
-            global::store(sums_of, first * IRREGULAR_SUMS + lane, sum);
-        }
+        k += warps * slices;
     }
 }

@@ -118,7 +118,7 @@ impl Parts {
             }
             // Others read what a lane listed.
             sync_warp();
-            let all = self.near.sums(place, list, listed, (0, WARP_SIZE));
+            let all = self.near.sums(place, list, listed);
             if lane == 0 {
                 for (number, &sum) in all.iter().enumerate() {
                     global::store(sums, (SUMS + number) as u32, sum);

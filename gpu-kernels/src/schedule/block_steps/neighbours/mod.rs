@@ -5,7 +5,7 @@
 //! others. Blocks own slices of the bodies and agree on the next time as in [plain block
 //! steps](super); a block step is two launches:
 //!
-//! * [`force`]: the irregular forces on all active bodies, a warp or several a body, whose neighbours
+//! * [`force`]: the irregular forces on all active bodies, a warp a body, whose neighbours
 //!   are gathered and predicted one by one. Where regular steps end, every block sweeps its slice over
 //!   those bodies: it leaves sums over the bodies that are farther away than the target's radius, and
 //!   lists the others;
@@ -15,6 +15,13 @@
 //! Where regular steps end it takes two launches more, once in a hundred block steps: `correct` hands
 //! the turn on as it is, and `force` joins the sums and the lists of all slices and gathers the irregular
 //! forces of the new lists, before `correct` changes what bodies are predicted from.
+//!
+//! One device that sweeps its slices takes all other block steps, ninety-nine of a hundred, in one launch: [`step`]
+//! gathers the irregular forces on a block's own active bodies, and ends their steps. It hands out no targets, so
+//! that the next time is known, not guessed. Bodies have a record of each parity. A launch predicts bodies from the records of
+//! one parity; to the other parity it writes what it changes, and what the launch before it has changed. Where a regular step
+//! ends next, `step` hands the turn on until the two launches come that end it. Where none ends, these hand the turn on.
+//! The clock says [`IN_ONE`](clock::IN_ONE) then.
 //!
 //! The list changes at the end of a regular step. Its sums are over all but the *new* list; the
 //! regular force of the old one is that, plus the irregular force of the new list, minus that of the
@@ -30,8 +37,7 @@
 //!
 //! Several devices share the targets: each computes the forces on the bodies of its slices, of all
 //! sources, and has their lists; all predict and correct all bodies, by sums that they read in each other's
-//! memory. Which warps share a target, and so the order of its sums, follows from the numbers of all targets:
-//! one device that sweeps its slices has the same bits.
+//! memory. One device that sweeps its slices has the same bits, for a target's sums are one warp's everywhere.
 
 mod beginning;
 mod correct;
@@ -42,12 +48,15 @@ mod join;
 mod near;
 mod record;
 pub mod regular;
+mod step;
 mod sweep;
 
-pub use correct::{Corrected, MOST_THREADS, correct};
+pub use correct::{Corrected, HandedOut, MOST_THREADS, OwnBuffers, correct};
 pub use first::first;
 pub use force::{ForceBuffers, force};
+pub use step::{StepBuffers, step, step_bytes};
 
+use cuda_std::vector::Vec4;
 use cuda_std::warp::WARP_SIZE;
 use cuda_std::{global, thread};
 
@@ -96,8 +105,11 @@ pub mod clock {
     pub const REGULAR_NOW: u32 = BY_HOST + 1;
     /// Neighbours of a body that there is room for: the room of all slices, where these are swept.
     pub const LIST: u32 = REGULAR_NOW + 1;
+    /// 1 where block steps without regular ones are launches of [`step`](super::step()), and bodies have a record
+    /// of each parity.
+    pub const IN_ONE: u32 = LIST + 1;
     /// Words.
-    pub const WORDS: usize = LIST as usize + 1;
+    pub const WORDS: usize = IN_ONE as usize + 1;
 }
 
 /// How far the forces of the regular steps are that end next: a word of the clock.
@@ -333,6 +345,12 @@ fn of_regular_step(word: u64) -> (u64, u32) {
 }
 
 const _: () = assert!(DEEPEST + 8 <= 64);
+
+/// Records of a parity, where bodies have one of each.
+#[inline(always)]
+fn records_of(records: *mut Vec4<u32>, parity: u32, n: u32) -> *mut Vec4<u32> {
+    records.wrapping_add(parity as usize * n as usize * RECORD as usize)
+}
 
 /// The clock's word as a number of 32 bits.
 ///

@@ -6,7 +6,7 @@ use crate::interaction::{add_with_jerk, distance_squared};
 use crate::numerics::{Approximate, Fused, Numerics, Unsoftened};
 use crate::tile::for_each;
 use cuda_std::vector::Vec4;
-use cuda_std::warp::{self, lane_id};
+use cuda_std::warp::{self, WARP_SIZE, lane_id};
 use cuda_std::{GpuFloat, global};
 
 use super::record::{Predicted, Record};
@@ -31,30 +31,23 @@ pub(super) struct Near {
 
 impl Near {
     /// The sums over neighbours of a list of `count`, added up over the lanes: the approach, and
-    /// accelerations and jerks per G. The lanes have a neighbour each from `first` on, then from
-    /// `first + stride` on, and so on.
+    /// accelerations and jerks per G. The lanes have a neighbour each in turn.
     ///
     /// # Safety
     /// All lanes call it for the same list, of places with records, which nobody writes in this launch
     /// but this warp ahead of a synchronisation; the target's place has a record too.
     #[inline(always)]
-    pub(super) unsafe fn sums(
-        &self,
-        place: u32,
-        list: *const u32,
-        count: u32,
-        (first, stride): (u32, u32),
-    ) -> [f64; SUMS] {
+    pub(super) unsafe fn sums(&self, place: u32, list: *const u32, count: u32) -> [f64; SUMS] {
         // SAFETY: the caller's promise.
         let own = unsafe { Record::load(self.records, place) };
         let own = own.predicted(self.now, self.elapsed);
         let (mut accelerations, mut jerks) = ([0.0_f32; 3], [0.0_f32; 3]);
         let mut approach = 0.0_f32;
-        let mut begin = first;
+        let mut begin = 0;
         while begin < count {
             let mut sources = [Record::NOTHING; AHEAD];
             for_each::<AHEAD>(|k| {
-                let entry = begin + k as u32 * stride + lane_id();
+                let entry = begin + k as u32 * WARP_SIZE + lane_id();
                 // SAFETY: the caller's promise; a lane without one takes the last again, without mass.
                 unsafe {
                     let neighbour = global::load(list, entry.min(count - 1));
@@ -71,7 +64,7 @@ impl Near {
                 let near = add_with_jerk::<Pairs>([r, v], d2, mass, &mut accelerations, &mut jerks);
                 approach = approach.larger(near.rate.magnitude());
             });
-            begin += AHEAD as u32 * stride;
+            begin += AHEAD as u32 * WARP_SIZE;
         }
         let [a, j] = [accelerations.map(f64::from), jerks.map(f64::from)];
         over_lanes([f64::from(approach), a[0], a[1], a[2], j[0], j[1], j[2]])

@@ -154,6 +154,7 @@ mod tests {
             begun: SPAN - 3,
         };
         let kept = Record::unpacked(record.packed());
+        assert_eq!(kept.packed(), record.packed(), "a copy has the same words");
         assert_eq!((kept.x, kept.v, kept.a), (record.x, record.v, record.a));
         assert_eq!((kept.mass, kept.begun), (record.mass, record.begun));
         for (k, most) in [1.0 / 256.0, 1.0 / 256.0, 1.0 / 65536.0]

@@ -51,10 +51,11 @@ impl<D: Device> Resident<D> {
         let mut bodies = self.local_bodies()?;
         let mut begun = vec![0; bodies.len()];
         let mut steps = vec![];
-        let (mut parity, mut done, mut asked) = (0, 0, Instant::now());
+        let (mut number, mut done, mut asked) = (0_u16, 0, Instant::now());
         let words = loop {
-            self.launch_block_step(parity)?;
-            parity ^= 1;
+            self.launch_block_step(number)?;
+            number = number.wrapping_add(1);
+            let parity = number % 2;
             let words = self.look()?;
             self.launch_awaited_forces(&words, parity)?;
             let now = words[(clock::NOW + u32::from(parity)) as usize];

@@ -54,6 +54,11 @@ pub(in crate::force::resident) fn parity_of_sums(phase: Phase, parity: u16) -> u
     }
 }
 
+/// Block steps in a row, of which the first [`PLAIN`] may only be those in which no regular step ends, if these are in
+/// one launch. A regular step takes three of the others.
+const IN_A_ROW: u16 = 32;
+const PLAIN: u16 = IN_A_ROW - 3;
+
 /// Passes over all pairs in which first radii are fitted to the number of neighbours.
 const PASSES: u32 = 6;
 
@@ -144,7 +149,8 @@ impl<D: Device> Resident<D> {
         let slices = blocks.slices();
         let limits = self.device.limits();
         let plan = plan::plan((wanted, forces), part, external, n, slices, &limits)?;
-        for (entry, _) in [plan.force, plan.search, plan.correct, plan.first] {
+        let kernels = [plan.force, plan.search, plan.correct, plan.first];
+        for (entry, _) in kernels.into_iter().chain(plan.step) {
             self.device.prepare(entry)?;
         }
         let device = &*self.device;
@@ -194,6 +200,7 @@ impl<D: Device> Resident<D> {
         words[clock::ROOM as usize] = neighbours.plan.room.into();
         words[clock::LIST as usize] = neighbours.plan.entries.into();
         words[clock::BY_HOST as usize] = neighbours.regular.is_some().into();
+        words[clock::IN_ONE as usize] = neighbours.plan.step.is_some().into();
     }
 
     /// Chooses the spheres and the first steps of all bodies, whose whole forces and their derivatives
@@ -296,13 +303,27 @@ impl<D: Device> Resident<D> {
         unsafe { self.device.launch(entry, launch, buffers, params) }
     }
 
-    /// Buffers of the ends of steps, in order, with these sums or their addresses.
-    pub(in crate::force::resident) fn of_neighbour_correct<'a>(
-        &'a self,
-        sums: &'a Sums<D>,
-    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
+    /// Takes block step `number` of those that are launched one after another, if it is one of those in which no
+    /// regular step ends.
+    pub(super) fn launch_plain_step(&self, number: u16) -> Result<bool, ForceError> {
+        let plan = self.scheme().and_then(|neighbours| neighbours.plan.step);
+        let Some(step) = plan.filter(|_| number % IN_A_ROW < PLAIN) else {
+            return Ok(false);
+        };
+        let neighbours = self.neighbours()?;
+        let mut buffers = self.of_own_bodies()?;
+        buffers.extend([&neighbours.lists, &neighbours.counts]);
+        buffers.extend(self.external.as_ref().map(Fielded::numbers));
+        // SAFETY: the kernel's buffers, as the plan sized them; fields in the frame of the bodies where the plan's kernel
+        // takes them.
+        unsafe { self.launch_neighbours(step, &buffers, Phase::Step, number % 2)? };
+        Ok(true)
+    }
+
+    /// Buffers of what blocks have of their own bodies, in the order of kernels that end steps.
+    fn of_own_bodies(&self) -> Result<Vec<&D::Buffer>, ForceError> {
         let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
-        let mut buffers = vec![
+        Ok(vec![
             &self.state,
             &self.acceleration,
             self.jerks()?.jerk(),
@@ -314,11 +335,22 @@ impl<D: Device> Resident<D> {
             &neighbours.records,
             &blocks.posts,
             &blocks.time,
+        ])
+    }
+
+    /// Buffers of the ends of steps, in order, with these sums or their addresses.
+    pub(in crate::force::resident) fn of_neighbour_correct<'a>(
+        &'a self,
+        sums: &'a Sums<D>,
+    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
+        let neighbours = self.neighbours()?;
+        let mut buffers = self.of_own_bodies()?;
+        buffers.extend([
             &neighbours.irregular_targets,
             &neighbours.regular_targets,
             &sums.irregular,
             &sums.regular,
-        ];
+        ]);
         buffers.extend(self.external.as_ref().map(Fielded::numbers));
         Ok(buffers)
     }

@@ -310,15 +310,19 @@ mod tests {
     /// A resumed run, and a run that keeps steps, have the same bits.
     #[test]
     fn runs_go_on_with_the_same_bits() {
-        let bodies = unlike(300);
-        let begin = || resident(&bodies, 1e-2, 8, RegularForces::ByHost);
-        let (whole, ..) = ended(&mut begin(), 2);
-        let (saved, ..) = ended(&mut begin(), 1);
-        let mut resumed = begin();
-        resumed.restore(&saved).expect("the same bodies");
-        assert!(ended(&mut resumed, 1).0 == whole);
-        let mut kept = begin();
-        assert!(kept.keep_paths(&[]));
-        assert!(ended(&mut kept, 2).0 == whole);
+        for (n, forces) in [(300, RegularForces::ByHost), (100, RegularForces::Swept)] {
+            let bodies = unlike(n);
+            let begin = || resident(&bodies, 1e-2, 8, forces);
+            let (whole, _, counts) = ended(&mut begin(), 2);
+            let (saved, ..) = ended(&mut begin(), 1);
+            let mut resumed = begin();
+            resumed.restore(&saved).expect("the same bodies");
+            assert!(ended(&mut resumed, 1).0 == whole);
+            let mut kept = begin();
+            assert!(kept.keep_paths(&[]));
+            assert!(ended(&mut kept, 2).0 == whole);
+            let steps = kept.take_paths().steps.len() as u64;
+            assert!(n as u64 <= steps && steps <= counts.steps + n as u64);
+        }
     }
 }

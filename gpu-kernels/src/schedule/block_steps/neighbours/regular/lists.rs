@@ -183,7 +183,7 @@ pub unsafe fn lists(
             elapsed: Elapsed::of(time),
             softening_squared,
         };
-        let all = of_list.sums(place, list, listed, (0, WARP_SIZE));
+        let all = of_list.sums(place, list, listed);
         if lane == 0 {
             for (which, &sum) in all.iter().enumerate() {
                 global::store(to, (SUMS + which) as u32, sum);

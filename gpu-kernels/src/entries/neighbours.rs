@@ -49,14 +49,18 @@ macro_rules! force {
     };
 }
 
-macro_rules! correct {
-    ($symbol:literal, $external:literal $(, $fields:ident)?) => {
+/// Compiles and describes a kernel that ends steps. The [buffers](OwnBuffers) of a block's own bodies come first, as `$own`;
+/// then come its other pointers, and fields if there are any.
+macro_rules! ends {
+    (
+        $symbol:literal, $work:expr,
+        ($($name:ident: *$access:tt $type:ty),*), $own:ident, $fields:ident, $params:ident => $call:expr
+        $(; $of_fields:ident)?
+    ) => {
         entry!(
             $symbol,
             Bodies,
-            Work::NeighbourCorrect {
-                external: $external,
-            },
+            $work,
             (
                 state: *mut Vec4<f64>,
                 acceleration: *mut Vec4<f64>,
@@ -69,14 +73,11 @@ macro_rules! correct {
                 records: *mut Vec4<u32>,
                 posts: *mut u64,
                 time: *mut u64,
-                irregular_targets: *mut u64,
-                regular_targets: *mut Vec4<f32>,
-                irregular_sums: *const Vec4<f64>,
-                regular_sums: *const Vec4<f64>
-                $(, $fields: *const f64)?
-            ), params => {
-                let fields = [$($fields,)? core::ptr::null()][0];
-                let own = OwnBuffers {
+                $($name: *$access $type),*
+                $(, $of_fields: *const f64)?
+            ), $params => {
+                let $fields = [$($of_fields,)? core::ptr::null()][0];
+                let $own = OwnBuffers {
                     state,
                     acceleration,
                     jerk,
@@ -89,6 +90,23 @@ macro_rules! correct {
                     posts,
                     time,
                 };
+                $call
+            }
+        )
+    };
+}
+
+macro_rules! correct {
+    ($symbol:literal, $external:literal $(, $of_fields:ident)?) => {
+        ends!(
+            $symbol,
+            Work::NeighbourCorrect { external: $external },
+            (
+                irregular_targets: *mut u64,
+                regular_targets: *mut Vec4<f32>,
+                irregular_sums: *const Vec4<f64>,
+                regular_sums: *const Vec4<f64>
+            ), own, fields, params => {
                 let on = Corrected {
                     own,
                     targets: HandedOut {
@@ -100,51 +118,21 @@ macro_rules! correct {
                 };
                 neighbours::correct::<$external>(on, fields, params)
             }
+            $(; $of_fields)?
         )
     };
 }
 
 macro_rules! step {
-    ($symbol:literal, $external:literal $(, $fields:ident)?) => {
-        entry!(
+    ($symbol:literal, $external:literal $(, $of_fields:ident)?) => {
+        ends!(
             $symbol,
-            Bodies,
-            Work::NeighbourStep {
-                external: $external,
-            },
-            (
-                state: *mut Vec4<f64>,
-                acceleration: *mut Vec4<f64>,
-                jerk: *mut Vec4<f64>,
-                regular: *mut Vec4<f64>,
-                spheres: *mut Vec2<f64>,
-                regular_steps: *mut u64,
-                levels: *mut u32,
-                steps: *mut f64,
-                records: *mut Vec4<u32>,
-                posts: *mut u64,
-                time: *mut u64,
-                lists: *const u32,
-                counts: *const u32
-                $(, $fields: *const f64)?
-            ), params => {
-                let fields = [$($fields,)? core::ptr::null()][0];
-                let own = OwnBuffers {
-                    state,
-                    acceleration,
-                    jerk,
-                    regular,
-                    spheres,
-                    regular_steps,
-                    levels,
-                    steps,
-                    records,
-                    posts,
-                    time,
-                };
+            Work::NeighbourStep { external: $external },
+            (lists: *const u32, counts: *const u32), own, fields, params => {
                 let on = StepBuffers { own, lists, counts };
                 neighbours::step::<$external>(on, fields, params)
             }
+            $(; $of_fields)?
         )
     };
 }

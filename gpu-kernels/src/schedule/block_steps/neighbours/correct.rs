@@ -12,7 +12,7 @@ use super::record::Record;
 use super::sweep::Target;
 use super::{
     Elapsed, Phase, REGULAR_TARGET, RegularProgress, clock, control, each_of_block,
-    irregular_target, of_regular_step, own_body, records_of, word,
+    irregular_target, of_regular_step, own_body, progress, records_of, word,
 };
 use crate::schedule::block_steps::posts::{Control, Post, Posts};
 use crate::schedule::block_steps::turn::Turn;
@@ -229,13 +229,13 @@ pub unsafe fn correct<const EXTERNAL: bool>(on: Corrected, fields: *const f64, p
 #[inline(always)]
 unsafe fn progress_after(turn: &Turn, posts: &Posts) -> RegularProgress {
     // SAFETY: the caller's promise.
-    let [done, is_by_host] = unsafe {
-        [
-            global::load(turn.time, clock::PROGRESS + turn.parity),
+    let (done, is_by_host) = unsafe {
+        (
+            progress(turn.time, turn.parity),
             global::load(turn.time, clock::BY_HOST),
-        ]
+        )
     };
-    match done.into() {
+    match done {
         _ if posts.finest_regular.is_some() => RegularProgress::Nothing,
         RegularProgress::Nothing if posts.agreed && posts.regular > 0 => {
             if is_by_host == 0 {

@@ -7,7 +7,7 @@ use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
 use super::regular::Regular;
-use super::{Resident, Words};
+use super::{RECORDED, Resident, Words};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::force::device::Device;
@@ -58,6 +58,9 @@ pub(in crate::force::resident) fn parity_of_sums(phase: Phase, parity: u16) -> u
 /// one launch. A regular step takes three of the others.
 const IN_A_ROW: u16 = 32;
 const PLAIN: u16 = IN_A_ROW - 3;
+
+// No record ends between the launches of a regular step: the next would begin with a plain one, which no targets await.
+const _: () = assert!(RECORDED.is_multiple_of(IN_A_ROW));
 
 /// Passes over all pairs in which first radii are fitted to the number of neighbours.
 const PASSES: u32 = 6;

@@ -427,7 +427,7 @@ impl Group {
         };
         let near = self.size.min(PRESENT * pair.radius());
         let recedes = pair.u.iter().zip(&pair.p).map(|(u, p)| u * p).sum::<f64>() > 0.0;
-        self.size > scales.wide(self.total())
+        self.size > scales.wide([self.gm[0], self.gm[1]])
             && recedes
             && (self.nearest_by_tide < CROWDED * near || self.nearest < CROWDED_AT_LEAST * near)
     }

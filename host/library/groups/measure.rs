@@ -114,7 +114,7 @@ pub(crate) fn pairs_of(bodies: &Bodies, physics: &Physics, scales: &Scales) -> V
             let d = difference(x, centre);
             dot(d, d).sqrt() < crowding(size, orbit.distance, gm, total)
         };
-        if size <= scales.wide(total) {
+        if size <= scales.wide([one.0, other.0]) {
             return true;
         }
         let mut others = vec![];

@@ -15,6 +15,8 @@ pub(crate) struct Scales {
     pub(crate) energy: f64,
     /// Size from which on a pair is a good part of the cluster.
     large: f64,
+    /// Potential energy of the cluster in balance, times −G.
+    potential: f64,
 }
 
 /// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound). In block steps, wider pairs would
@@ -31,11 +33,15 @@ const KEPT: f64 = 3.0;
 /// Size, in virial radii, from which on a pair is a good part of the cluster.
 const LARGE: f64 = 0.01;
 
-/// Size from which on a pair is wide: others that are near break it.
+/// Size from which on a light pair is wide: others that are near break it.
 const WIDE: f64 = 0.75;
 
 /// Distance within which a group and another may become one: larger ones would take in all that pass.
 const TOGETHER: f64 = 1.5;
+
+/// Potential energy of two bodies, as a part of the cluster's, above which much is at stake between them. Block steps
+/// lose some ten-thousandths of it where a third heavy body meets the two.
+const AT_STAKE: f64 = 0.02;
 
 impl Scales {
     /// Scales of a cluster of this number of bodies and their mass times G.
@@ -47,6 +53,7 @@ impl Scales {
             speed_squared,
             energy: gm * speed_squared,
             large: LARGE * radius,
+            potential: 0.5 * gm * gm / radius,
         }
     }
 
@@ -65,9 +72,16 @@ impl Scales {
         self.bound(2.0 / 3.0 * gm)
     }
 
-    /// Largest distance at which a group and another of this mass times G in all become one.
-    pub(crate) fn reach_together(&self, gm: f64) -> f64 {
-        TOGETHER * self.together(gm)
+    /// Distance within which much is at stake between bodies of these masses times G. It is more than other lengths here
+    /// for heavy bodies alone.
+    pub(crate) fn at_stake(&self, [one, other]: [f64; 2]) -> f64 {
+        self.large.min(one * other / (AT_STAKE * self.potential))
+    }
+
+    /// Largest distance at which a group and another of these masses times G become one.
+    pub(crate) fn reach_together(&self, both: [f64; 2]) -> f64 {
+        let [one, other] = both;
+        (TOGETHER * self.together(one + other)).max(self.at_stake(both))
     }
 
     /// Largest size of a pair that is formed.
@@ -81,9 +95,11 @@ impl Scales {
         KEPT * self.reach(gm)
     }
 
-    /// Size from which on a pair is wide.
-    pub(crate) fn wide(&self, gm: f64) -> f64 {
-        WIDE * self.bound(gm)
+    /// Size from which on a pair of these masses times G is wide. A pair with much at stake stays one: a third that comes
+    /// near becomes a member.
+    pub(crate) fn wide(&self, both: [f64; 2]) -> f64 {
+        let [one, other] = both;
+        (WIDE * self.bound(one + other)).max(self.at_stake(both))
     }
 }
 

@@ -83,6 +83,11 @@ impl Met {
 /// with the steps of the pair.
 const PROMPT: f64 = 8.0;
 
+/// Energy of the tide of a partner from which on a pair is followed whenever the partner's step ends, in the
+/// [unit](crate::groups::Scales::energy) of tides. What a partner does in a step is known until the step ends. A pair that
+/// is followed later takes it from the partner's next steps, backwards.
+const STRONG: f64 = 1e-6;
+
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
@@ -133,13 +138,15 @@ impl Course<'_> {
     /// Returns whether a group is to follow its members to now, because it or this partner wants a force.
     fn is_wanted(&self, group: &Group, partner: &Partner) -> bool {
         match partner.zone {
-            Zone::Felt | Zone::Mean => false,
+            Zone::Felt => false,
             Zone::Close => true,
             Zone::Impulses if self.is_due[group.slot] => true,
-            Zone::Impulses => {
+            Zone::Impulses | Zone::Mean => {
                 let [d, _] = self.between(group.slot, partner.slot);
-                let prompt = PROMPT * group.size;
-                dot(d, d) < prompt * prompt
+                let distance = dot(d, d).sqrt();
+                let is_near = partner.zone == Zone::Impulses && distance < PROMPT * group.size;
+                let strong = STRONG * self.groups.scales.energy;
+                is_near || group.tide(self.gm[partner.slot], distance) > strong
             }
         }
     }

@@ -186,8 +186,9 @@ impl Course<'_> {
         if count > CAPACITY {
             return false;
         }
-        let total = self.gm[one] + self.gm[other];
-        let reach = self.groups.scales.reach_together(total);
+        let masses = [self.gm[one], self.gm[other]];
+        let total = masses[0] + masses[1];
+        let reach = self.groups.scales.reach_together(masses);
         let [d, u] = self.between(one, other);
         let orbit = Orbit::of(total, d, u);
         let within = |k: usize| {
@@ -322,7 +323,7 @@ impl Course<'_> {
     fn is_crowded(&mut self, [one, other]: [usize; 2], orbit: &Orbit) -> bool {
         let total = self.gm[one] + self.gm[other];
         let size = orbit.size(&self.groups.scales, total);
-        if size <= self.groups.scales.wide(total) {
+        if size <= self.groups.scales.wide([self.gm[one], self.gm[other]]) {
             return false;
         }
         let [d, _] = self.between(one, other);
@@ -391,7 +392,7 @@ fn parts_of_multiple(group: &Group, scales: &Scales) -> Option<[Vec<usize>; 2]> 
     if orbit.approaches() {
         return None;
     }
-    let reach = scales.reach_together(m1 + m2);
+    let reach = scales.reach_together([m1, m2]);
     let united = united_within(size1, m2, m1).max(united_within(size2, m1, m2));
     let stays = orbit.apocentre < (3.0 * united).min(PARTED * reach);
     let is_apart = orbit.distance > PARTED * united.min(reach);

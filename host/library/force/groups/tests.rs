@@ -477,10 +477,11 @@ fn an_exchange_between_heavy_stars_keeps_the_energy() {
 fn a_pair_is_followed_where_the_step_of_a_heavy_partner_ends() {
     let mut bodies = opened(&plummer(64, 3).expect("in range"), &[(0, 1e-3, 0.5)]);
     let whole = bodies.body(0);
-    let away = 0.02;
-    for (partner, mass, is_followed) in [(1, 0.02, true), (1, 1e-6, false)] {
+    let [x, y, z] = whole.position;
+    let partner = 1;
+    for (mass, is_followed) in [(0.02, true), (1e-6, false)] {
         let body = Body {
-            position: [0, 1, 2].map(|k| whole.position[k] + [0.0, 0.0, away][k]),
+            position: [x, y, z + 0.02],
             velocity: whole.velocity,
             mass,
             ..bodies.body(partner)

@@ -335,6 +335,10 @@ impl Device for Mutant {
         self.emulator.multiprocessors()
     }
 
+    fn few_pairs(&self) -> u64 {
+        self.emulator.few_pairs()
+    }
+
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         self.emulator.allocate(bytes)
     }

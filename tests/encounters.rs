@@ -178,7 +178,7 @@ fn what_makes_no_sense_is_refused_before_the_run() {
         ),
         (
             "--radius-of-bodies 0.01 --integrator hermite4 --eta 0.01 --until 1 --block-steps --device emulator:2",
-            "collisions in block time steps are looked for on one device",
+            "collisions in block time steps without groups are looked for on one GPU",
         ),
     ] {
         let end = if options.contains("--until") {

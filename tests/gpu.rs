@@ -479,26 +479,18 @@ fn a_simulation_changes_on_a_gpu() {
     type Kind = (
         &'static str,
         fn(SimulationBuilder) -> SimulationBuilder,
-        bool,
         f64,
     );
     let kinds: [Kind; 6] = [
-        (
-            "leapfrog",
-            |b| b.softening(0.02).dt(1.0 / 256.0),
-            true,
-            1e-12,
-        ),
+        ("leapfrog", |b| b.softening(0.02).dt(1.0 / 256.0), 1e-12),
         (
             "hermite4 in blocks",
             |b| in_blocks(b, Integrator::Hermite4).softening(0.01),
-            true,
             2e-6,
         ),
         (
             "hermite6 in blocks",
             |b| in_blocks(b, Integrator::Hermite6).softening(0.01),
-            true,
             2e-6,
         ),
         (
@@ -509,7 +501,6 @@ fn a_simulation_changes_on_a_gpu() {
                     .neighbours(Neighbours::Auto)
                     .accuracy(ForceAccuracy::Single)
             },
-            true,
             2e-5,
         ),
         (
@@ -519,7 +510,6 @@ fn a_simulation_changes_on_a_gpu() {
                     .softening(0.0)
                     .groups(true)
             },
-            false,
             2e-6,
         ),
         (
@@ -529,11 +519,10 @@ fn a_simulation_changes_on_a_gpu() {
                     .softening(0.0)
                     .groups(true)
             },
-            false,
             2e-6,
         ),
     ];
-    for (name, with, several, bound) in kinds {
+    for (name, with, bound) in kinds {
         let run = |device| {
             let builder = Simulation::builder(with_pairs(1_500, 30))
                 .accuracy(ForceAccuracy::Double)
@@ -576,11 +565,7 @@ fn a_simulation_changes_on_a_gpu() {
             (simulation.bodies().expect("here").clone(), brought)
         };
         let (expected, energy) = run(DeviceChoice::Cpu);
-        let places = [
-            Some(DeviceChoice::Cuda(0)),
-            several.then_some(DeviceChoice::AllGpus),
-        ];
-        for device in places.into_iter().flatten() {
+        for device in [DeviceChoice::Cuda(0), DeviceChoice::AllGpus] {
             let (found, brought) = run(device);
             assert_eq!(found.id, expected.id, "{name} on {device}");
             let apart = |a: Body, b: Body| {
@@ -626,6 +611,47 @@ fn with_pairs(bodies: usize, pairs: usize) -> Bodies {
             (one.velocity[0], one.velocity[1] + speed, one.velocity[2]);
     }
     bodies
+}
+
+/// Pairs are followed apart by several GPUs as by one, and by the same GPUs to the last bit: in large blocks, which GPUs
+/// share out, and in small ones, which the first GPU computes.
+#[test]
+fn several_gpus_have_groups_together() {
+    let _alone = alone();
+    if select(&Request::new(0).on(DeviceChoice::Cuda(0))).is_err() {
+        return; // said aloud above
+    }
+    for integrator in [Integrator::Hermite4, Integrator::Hermite6] {
+        let run = |device: DeviceChoice| {
+            let builder = in_blocks(Simulation::builder(with_pairs(20_000, 200)), integrator);
+            let builder = builder.softening(0.0).groups(true).dt(1.0 / 512.0);
+            let mut simulation = builder.device(device).build().expect("it runs there");
+            simulation.run_until(1.0 / 256.0).expect("steps");
+            (
+                simulation.save().expect("there").1,
+                simulation.block_counts(),
+            )
+        };
+        let (one, _) = run(DeviceChoice::Cuda(0));
+        for numbers in [&[0, 0, 0][..], &[0, 1]] {
+            let several = GpuNumbers::new(numbers).map(DeviceChoice::Gpus);
+            let several = several.expect("different enough");
+            if select(&Request::new(0).on(several)).is_err() {
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "SKIPPED groups on two GPUs: there is one"
+                );
+                continue;
+            }
+            let (state, counts) = run(several);
+            let [found, expected] = [&state, &one].map(|state| state.positions().as_flattened());
+            let pairs = found.iter().zip(expected);
+            let apart = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            println!("{integrator:?} on {numbers:?}: {counts:?}, {apart:e} apart");
+            assert!(apart < 1e-9, "{integrator:?} on {numbers:?}: {apart:e}");
+            assert!(run(several) == (state, counts), "other bits on {numbers:?}");
+        }
+    }
 }
 
 /// On the first GPU: members of pairs merge at the times at which they merge on the CPU.

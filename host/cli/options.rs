@@ -73,7 +73,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "COUNT|auto")]
     pub(super) neighbours: Option<Neighbours>,
     /// Follow close pairs and multiples apart, as one body each for the steps of all others (regularisation). With
-    /// --block-steps and --softening 0, on CPUs or one GPU. If not given, on wherever that can be
+    /// --block-steps and --softening 0, on CPUs or GPUs. If not given, on wherever that can be
     /// done and there are at least 16 bodies. A GPU takes all steps itself while there are neither pairs nor heavy
     /// bodies, until hard pairs have formed.
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]

@@ -15,11 +15,10 @@ use crate::bodies::Bodies;
 use crate::fields::{External, Fields};
 use crate::force::cpu::{Choices, Cpu};
 use crate::force::cuda::Cuda;
-use crate::force::device::Device;
 use crate::force::emulated::Emulator;
 use crate::force::independent::Independent;
 use crate::force::reference::Reference;
-use crate::force::resident::{Resident, Several};
+
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
 use crate::plan::Recipe;
@@ -239,27 +238,21 @@ impl Machine {
         match &self.place {
             Place::Gpu(info) => {
                 let gpu = self.gpu(info, build)?;
-                let slices = gpu.multiprocessors();
-                let resident = Resident::new(gpu, recipe, bodies)?;
-                self.stepped(resident, slices, (external, bodies))
+                self.stepped(gpu, recipe, (external, bodies))
             }
             Place::Emulator | Place::Cpu => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
-                let slices = emulator.multiprocessors();
-                let resident = Resident::new(emulator, recipe, bodies)?;
-                self.stepped(resident, slices, (external, bodies))
+                self.stepped(emulator, recipe, (external, bodies))
             }
             Place::Gpus(infos) => {
                 let gpus = infos.iter().map(|info| self.gpu(info, build));
                 let gpus = gpus.collect::<Result<_, _>>()?;
-                let several = Several::new(gpus, &recipe, bodies)?;
-                self.stepped_together(several.in_fields(&external, bodies)?, bodies)
+                self.stepped_together(gpus, &recipe, (external, bodies))
             }
             Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
             Place::Emulators(count) => {
                 let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
-                let several = Several::new(emulators.collect(), &recipe, bodies)?;
-                self.stepped_together(several.in_fields(&external, bodies)?, bodies)
+                self.stepped_together(emulators.collect(), &recipe, (external, bodies))
             }
         }
     }

@@ -115,7 +115,7 @@ class Simulation(Named):
         See `Integrator`. For an integrator that is given by name, or not given.
     groups : bool, optional
         True to follow close pairs and multiples apart, as one body each for the steps of all others
-        (regularisation). With `block` and a `softening` of 0, on the CPU or one GPU. If not given,
+        (regularisation). With `block` and a `softening` of 0, on CPUs or GPUs. If not given,
         they are followed wherever that can be done and there are at least 16 bodies. On a GPU, bodies
         that begin without pairs have them followed from the time on at which hard ones have formed.
     device : str

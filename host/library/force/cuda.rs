@@ -283,6 +283,10 @@ const MOST_RECORDED: u64 = 32;
 /// Replays of a record, at least, before it is made longer: recording costs as much as launching.
 const FEWEST_REPLAYS: u64 = 4;
 
+/// Pairs that a GPU computes in about 100 µs. Where each of two H200s has more of them to compute, two take less time for block
+/// steps than one.
+const FEW_PAIRS: u64 = 1 << 26;
+
 impl Device for Cuda {
     type Buffer = CudaMemory;
 
@@ -292,6 +296,10 @@ impl Device for Cuda {
 
     fn multiprocessors(&self) -> u32 {
         self.gpu.info().sm_count
+    }
+
+    fn few_pairs(&self) -> u64 {
+        FEW_PAIRS
     }
 
     fn has(&self, entry: &'static Entry) -> bool {

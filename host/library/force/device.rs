@@ -224,6 +224,9 @@ pub trait Device: Send + Sync {
     /// Blocks that it runs at a time, if they are as large as they can be.
     fn multiprocessors(&self) -> u32;
 
+    /// Pairs of bodies that are too few to have another machine compute some of them.
+    fn few_pairs(&self) -> u64;
+
     /// Returns whether the machine runs a kernel, which may need a newer GPU.
     fn has(&self, _entry: &'static Entry) -> bool {
         true

@@ -141,6 +141,11 @@ impl Device for Emulator {
         Self::MULTIPROCESSORS
     }
 
+    /// So few that emulators share out most work of small tests, and not all.
+    fn few_pairs(&self) -> u64 {
+        256
+    }
+
     fn allocate(&self, bytes: usize) -> Result<EmulatedMemory, ForceError> {
         let words = vec![u128::MAX; bytes.div_ceil(size_of::<u128>())];
         Ok(EmulatedMemory {

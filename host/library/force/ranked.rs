@@ -29,7 +29,7 @@ use super::cuda::Cuda;
 use super::device::{Peers, Streams};
 use super::emulated::Emulator;
 use super::independent::Independent;
-use super::resident::Several;
+use super::resident::{HostSteps, Resident, Several};
 use super::systems::ManySystems;
 use crate::backend::{
     Backend, BlockCounts, BlockSteps, ForceError, GUARD, Neighbours, Operation, Pipeline,
@@ -37,6 +37,7 @@ use crate::backend::{
 };
 use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
+use crate::encounters::Paths;
 use crate::fields::{External, Fields};
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -75,7 +76,7 @@ pub(crate) fn lead(
 }
 
 /// Puts a system, or the independent ones of a variant, on a device of each rank, in this frame, as rank 0; with
-/// block time steps of a scheme, if there is one.
+/// block time steps of a scheme, if there is one, and with groups or without.
 ///
 /// # Errors
 /// If a field cannot be of these bodies, or is a function of this process alone; if the variant is none that
@@ -84,12 +85,12 @@ pub(crate) fn lead_on_devices(
     team: &Arc<Team>,
     in_fields: (&Bodies, &Fields),
     physics: Physics,
-    (variant, blocks): (&Variant, Option<BlockScheme>),
+    (variant, blocks, groups): (&Variant, Option<BlockScheme>, bool),
     (frame, devices): (Frame, Devices),
 ) -> Result<Box<dyn Backend>, ForceError> {
     let means = match (variant.method, Kernel::of(variant)) {
         (Method::Systems(path), _) => Means::Systems(path, frame, devices),
-        (_, Some(kernel)) => Means::Devices(kernel.with_blocks(blocks), frame, devices),
+        (_, Some(kernel)) => Means::Devices(kernel.with_blocks(blocks, groups), frame, devices),
         (_, None) => unreachable!("ranks do not share `{}`", variant.name),
     };
     lead_by(team, in_fields, physics, means, variant.systems)
@@ -160,6 +161,14 @@ pub fn follow(team: &Arc<Team>) {
             Command::ChooseSteps(span, eta, some) => with(&|backend| {
                 let blocks = block_steps(backend)?;
                 blocks.choose_steps(span, eta, &some).map(drop)
+            }),
+            Command::KeepPaths(radii) => with(&|backend| {
+                block_steps(backend)?.keep_paths(&radii);
+                Ok(())
+            }),
+            Command::TakePaths => with(&|backend| {
+                block_steps(backend)?.take_paths();
+                Ok(())
             }),
             Command::Energy => with(&|backend| backend.energy().map(drop)),
             Command::Restore(saved) => with(&|backend| backend.restore(&saved)),
@@ -334,17 +343,28 @@ impl Begin {
     ) -> Result<Box<dyn Backend>, ForceError> {
         let device = Arc::new(device);
         let limits = common_limits(device.limits(), team);
-        let system = || {
+        let instructions = common_instructions(team);
+        let system = || -> Result<Box<dyn Backend>, ForceError> {
             let (bodies, physics) = (&self.bodies, self.physics);
             let recipe = Recipe::new(&kernel.variant(), bodies, physics, frame, &limits)?;
+            if let (Some(scheme), true) = (kernel.blocks, kernel.groups) {
+                let neighbours = scheme.neighbours.and_then(NonZeroU32::new);
+                let devices = vec![Resident::new(device, recipe, bodies)?];
+                let steps = HostSteps::new(devices, scheme, bodies)?;
+                let steps = steps.shared_out(Arc::clone(team), instructions);
+                let steps = steps.in_fields(self.external()?);
+                return Ok(Box::new(
+                    steps.in_groups(neighbours.map(Neighbours::Number)),
+                ));
+            }
             let several = Several::on_ranks(device, team, (&recipe, &limits), bodies)?;
             let several = several.in_fields(&self.external()?, bodies)?;
-            match kernel.blocks {
-                Some(scheme) => several.stepped(scheme, GUARD, bodies),
-                None => Ok(several),
-            }
+            Ok(Box::new(match kernel.blocks {
+                Some(scheme) => several.stepped(scheme, GUARD, bodies)?,
+                None => several,
+            }))
         };
-        Ok(Box::new(of_all(system(), team)?))
+        of_all(system(), team)
     }
 }
 
@@ -545,6 +565,18 @@ impl BlockSteps for Leader {
     fn choose_steps(&mut self, span: f64, eta: f64, some: &[usize]) -> Result<bool, ForceError> {
         let (_turn, backend) = self.all(&Command::ChooseSteps(span, eta, some.to_vec()));
         block_steps(backend)?.choose_steps(span, eta, some)
+    }
+
+    fn keep_paths(&mut self, radii: &[f64]) -> bool {
+        let (_turn, backend) = self.all(&Command::KeepPaths(radii.to_vec()));
+        let blocks = backend.block_steps();
+        blocks.is_some_and(|blocks| blocks.keep_paths(radii))
+    }
+
+    fn take_paths(&mut self) -> Paths {
+        let (_turn, backend) = self.all(&Command::TakePaths);
+        let blocks = backend.block_steps().expect("there were spans");
+        blocks.take_paths()
     }
 }
 

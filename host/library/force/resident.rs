@@ -4,6 +4,7 @@
 mod block_steps;
 mod columns;
 mod external;
+mod force_device;
 mod hermite;
 mod host_steps;
 mod in_place;
@@ -11,6 +12,7 @@ mod several;
 mod spatial_sort;
 mod test_particles;
 
+pub(crate) use host_steps::HostSteps;
 pub(crate) use in_place::Written;
 pub use several::Several;
 

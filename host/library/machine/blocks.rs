@@ -1,5 +1,7 @@
 //! Backends that take block time steps.
 
+use std::sync::Arc;
+
 use gpu_kernels::schedule::block_steps::DigitsName;
 
 use super::Machine;
@@ -7,7 +9,7 @@ use crate::backend::{Backend, ForceError, GUARD, Neighbours};
 use crate::bodies::Bodies;
 use crate::fields::External;
 use crate::force::device::{Device, Peers};
-use crate::force::resident::{Resident, Several};
+use crate::force::resident::{HostSteps, Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
 use crate::plan::neighbours::RegularForces;
@@ -68,22 +70,21 @@ impl Machine {
         has.then(|| RegularForces::fastest(is_alone, bodies as u32)) // no device has more
     }
 
-    /// In external fields, and with block time steps, if they are asked for.
+    /// Bodies of a recipe on a device, in external fields, and with block time steps if they are asked for.
     pub(super) fn stepped<D: Device + 'static>(
         &self,
-        resident: Resident<D>,
-        slices: u32,
+        device: Arc<D>,
+        recipe: Recipe,
         (external, bodies): (External, &Bodies),
     ) -> Result<Box<dyn Backend>, ForceError> {
-        let Some(scheme) = self.scheme(slices, bodies.len()) else {
-            return Ok(Box::new(resident.in_fields(external, bodies)?));
-        };
-        if self.groups {
-            let steps = resident.with_host_steps(scheme, bodies)?;
-            let steps = steps.in_fields(external).in_groups(self.neighbours);
-            return Ok(Box::new(steps));
+        let scheme = self.scheme(bodies.len());
+        if let (Some(scheme), true) = (scheme, self.groups) {
+            return self.in_groups(vec![device], &recipe, scheme, (external, bodies));
         }
-        let resident = resident.in_fields(external, bodies)?;
+        let resident = Resident::new(device, recipe, bodies)?.in_fields(external, bodies)?;
+        let Some(scheme) = scheme else {
+            return Ok(Box::new(resident));
+        };
         let resident = resident.with_block_steps(scheme, GUARD)?;
         Ok(Box::new(match scheme.neighbours {
             Some(wanted) => resident.with_neighbours(wanted, bodies)?,
@@ -94,31 +95,46 @@ impl Machine {
     /// As [`stepped`](Self::stepped), on several devices.
     pub(super) fn stepped_together<D: Peers + 'static>(
         &self,
-        several: Several<D>,
-        bodies: &Bodies,
+        devices: Vec<Arc<D>>,
+        recipe: &Recipe,
+        (external, bodies): (External, &Bodies),
     ) -> Result<Box<dyn Backend>, ForceError> {
-        Ok(match self.shared_scheme(bodies.len()) {
+        let scheme = self.scheme(bodies.len());
+        if let (Some(scheme), true) = (scheme, self.groups) {
+            return self.in_groups(devices, recipe, scheme, (external, bodies));
+        }
+        let several = Several::new(devices, recipe, bodies)?.in_fields(&external, bodies)?;
+        Ok(match scheme {
             Some(scheme) => Box::new(several.stepped(scheme, GUARD, bodies)?),
             None => Box::new(several),
         })
     }
 
-    /// The block time steps of so many bodies in so many slices, if they are asked for.
-    fn scheme(&self, slices: u32, bodies: usize) -> Option<BlockScheme> {
+    /// Bodies of a recipe in host memory, where they take block time steps with groups by forces of devices.
+    fn in_groups<D: Device + 'static>(
+        &self,
+        devices: Vec<Arc<D>>,
+        recipe: &Recipe,
+        scheme: BlockScheme,
+        (external, bodies): (External, &Bodies),
+    ) -> Result<Box<dyn Backend>, ForceError> {
+        let devices = devices.into_iter();
+        let devices = devices.map(|device| Resident::new(device, recipe.clone(), bodies));
+        let devices = devices.collect::<Result<_, _>>()?;
+        let steps = HostSteps::new(devices, scheme, bodies)?.in_fields(external);
+        Ok(Box::new(steps.in_groups(self.neighbours)))
+    }
+
+    /// The block time steps of a number of bodies, if they are asked for.
+    pub(super) fn scheme(&self, bodies: usize) -> Option<BlockScheme> {
         let (order, digits) = self.block_steps_in_fields()?;
         let wanted = |neighbours: Neighbours| neighbours.number(bodies) as u32; // at most as many as bodies
         Some(BlockScheme {
             order,
             digits,
-            slices,
-            // Next to groups the host has them.
-            neighbours: self.neighbours.map(wanted).filter(|_| !self.groups),
+            slices: self.place.multiprocessors(),
+            neighbours: self.neighbours.map(wanted),
         })
-    }
-
-    /// As [`scheme`](Self::scheme), of several devices.
-    pub(super) fn shared_scheme(&self, bodies: usize) -> Option<BlockScheme> {
-        self.scheme(self.place.multiprocessors(), bodies)
     }
 
     /// Memory that block time steps take on each of several devices beside what the recipe says, bytes; none
@@ -130,9 +146,15 @@ impl Machine {
         limits: &Limits,
     ) -> Result<u64, ForceError> {
         let n = recipe.params.n;
-        let Some(scheme) = self.shared_scheme(n as usize) else {
+        let Some(scheme) = self.scheme(n as usize) else {
             return Ok(0);
         };
+        let (frame, softening) = (&recipe.frame, recipe.physics.softening);
+        let unsoftened = frame.is_unsoftened(softening, scheme.digits.precision());
+        if self.groups {
+            let plan = plan(scheme, Part::Forces, false, unsoftened, n, limits)?;
+            return Ok(plan.device_bytes(n));
+        }
         let of_all = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
         let part = |device| Part::OfSeveral {
             device,
@@ -141,8 +163,6 @@ impl Machine {
         // Where slices do not divide, the last device has one more.
         let most = part(of_all - 1);
         let external = !self.fields.is_empty();
-        let (frame, softening) = (&recipe.frame, recipe.physics.softening);
-        let unsoftened = frame.is_unsoftened(softening, scheme.digits.precision());
         if let Some(wanted) = scheme.neighbours {
             let alone = plan(scheme, Part::Alone, external, unsoftened, n, limits)?;
             let slices = alone.slices;

@@ -58,7 +58,7 @@ impl Machine {
             self.check_one_kind()?;
         }
         let frame = frame.unwrap_or_else(|| Frame::of(bodies, &physics));
-        let kernel = (variant, self.shared_scheme(bodies.len()));
+        let kernel = (variant, self.scheme(bodies.len()), self.groups);
         lead_on_devices(team, in_fields, physics, kernel, (frame, devices))
     }
 

@@ -313,17 +313,19 @@ pub const RULES: &[Rule] = &[
         |n, o| vec![one(one_device(o)), Remedy(without_blocks(n)), without_1pn()],
     ),
     rule(
-        [
-            "collisions in block time steps",
-            "several GPUs or processes",
-        ],
-        |n, o| n.encounters.collide && n.takes_blocks() && o.is_shared(),
+        ["collisions in block time steps", "several GPUs"],
+        |n, o| {
+            // Next to groups the host takes the steps, and knows all paths.
+            let in_blocks = n.encounters.collide && n.takes_blocks() && !n.groups;
+            in_blocks && o.on_device() && o.is_shared()
+        },
         |_, _| {
-            "collisions in block time steps are looked for on one device in one process".to_owned()
+            "collisions in block time steps without groups are looked for on one GPU of one process"
+                .to_owned()
         },
         |n, o| {
             let (ranked, blocks) = (one(one_device(o)), Remedy(without_blocks(n)));
-            vec![ranked, blocks, one(Drop(Setting::Radii))]
+            vec![ranked, on_cpu(o), blocks, one(Drop(Setting::Radii))]
         },
     ),
     rule(

@@ -43,11 +43,8 @@ pub enum GroupsFault {
     /// Independent systems.
     #[error("one system, not several")]
     Systems,
-    /// Ranks with GPUs, or with bodies that collide.
-    #[error("one process, or ranks on CPUs without collisions")]
-    Ranks,
-    /// Several devices, or forces in f32 on the CPU.
-    #[error("forces in f64 on the CPU, or one GPU")]
+    /// Forces in f32 on the CPU.
+    #[error("forces in f64 on the CPU, or a GPU")]
     Device,
     /// Bodies without mass.
     #[error("bodies with mass, and some have none")]
@@ -75,6 +72,8 @@ pub(super) struct Pairs {
     pub(super) suit: bool,
     /// True if a scheme with neighbours can go next to the groups: on a CPU, in double precision.
     pub(super) allow_neighbours: bool,
+    /// True if bodies collide, and several devices compute them, which find collisions next to groups alone.
+    collide_on_several: bool,
     /// Kind of bodies that are not softened, which decides on the steps of few.
     pub(super) kind: Kind,
     /// Reason for steps of single bodies where no pairs are followed apart.
@@ -139,9 +138,8 @@ impl RunSpec {
             .encounters
             .as_ref()
             .is_some_and(Encounters::may_collide);
-        let of_ranks = || has_ranks && (collide || !on_cpu());
+        let collide_on_several = collide && (has_ranks || self.names_devices()) && !on_cpu();
         let fault = self.bodies_fault(bodies, physics);
-        let fault = fault.or_else(|| of_ranks().then_some(GroupsFault::Ranks));
         let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
         let blocks = self.stepping == Some(TimeSteps::Blocks);
         let is_asked = match blocks {
@@ -163,7 +161,8 @@ impl RunSpec {
         let few = near.filter(|_| fault.is_none() && on_cpu());
         let are_many = fault.is_none() && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
-        let has_reason = count > 0 || has_heavy || self.groups == Some(true);
+        let is_wanted = self.groups == Some(true) || collide_on_several;
+        let has_reason = count > 0 || has_heavy || is_wanted;
         let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
         let may_suit = are_many && self.groups != Some(false);
         let on_cpu = may_suit && (has_reason || are_stars || is_open) && on_cpu();
@@ -179,10 +178,19 @@ impl RunSpec {
             suit,
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind,
-            // Ranks look for no collisions in block time steps.
+            collide_on_several,
             close: (self.close(bodies, physics))
-                .or(near.map(Close::Near).filter(|_| !(has_ranks && collide))),
+                .or(near.map(Close::Near))
+                .filter(|_| !collide_on_several),
         }
+    }
+
+    /// Returns whether the device that was asked for is several.
+    fn names_devices(&self) -> bool {
+        matches!(
+            self.device,
+            DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
+        )
     }
 
     /// Reason for steps of single bodies, if there is one and nobody asks for others.
@@ -269,25 +277,17 @@ impl RunSpec {
     /// Returns whether the user asked for block time steps that follow pairs if nothing is softened, and for nothing that
     /// keeps them from it. As many bodies as a neighbour scheme is chosen for stand for more, and on devices neighbour
     /// schemes are several times as fast without pairs.
-    pub(super) fn may_follow_pairs(
-        &self,
-        (law, has_ranks): (ForceLaw, bool),
-        bodies: &Bodies,
-    ) -> bool {
+    pub(super) fn may_follow_pairs(&self, law: ForceLaw, bodies: &Bodies) -> bool {
         let unsoftened = Physics {
             law,
             g: self.gravity(law),
             softening: 0.0,
         };
         let on_a_device = self.device != DeviceChoice::Cpu;
-        // Ranks choose what one process does that computes on the same devices.
-        let names_a_device = on_a_device && self.device != DeviceChoice::Auto;
         self.stepping == Some(TimeSteps::Blocks)
             && self.kernel.is_none()
             && self.groups != Some(false)
             && self.is_precise()
-            && self.has_one_device()
-            && !(has_ranks && names_a_device)
             && (self.groups.is_some() || bodies.len() < suggest::MANY)
             && (self.groups.is_some() || self.neighbours.is_none() || !on_a_device)
             && self.bodies_fault(bodies, &unsoftened).is_none()
@@ -301,15 +301,6 @@ impl RunSpec {
             && self.is_precise()
             && !matches!(self.end, End::Steps(_))
             && !matches!(self.end, End::Time(end) if end < self.start)
-            && self.has_one_device()
-    }
-
-    /// Returns whether no setting asks for several devices.
-    fn has_one_device(&self) -> bool {
-        !matches!(
-            self.device,
-            DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus
-        )
     }
 
     /// Returns whether no setting asks for forces in fewer digits than double precision.
@@ -371,6 +362,7 @@ impl RunSpec {
         let pays = (bodies.len() >= CLUSTER || pairs.few.is_some())
             && (selection.place == Place::Cpu
                 || pairs.count > 0
+                || pairs.collide_on_several
                 || pairs.has_heavy
                 || self.neighbours.is_some());
         let groups = fault.is_none() && self.groups.unwrap_or(pays);
@@ -424,7 +416,7 @@ impl RunSpec {
     ) -> Option<GroupsFault> {
         let can_compute = match selection.variant.method {
             Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
-            Method::Kernel { .. } => matches!(selection.place, Place::Emulator | Place::Gpu(_)),
+            Method::Kernel { .. } => true,
             _ => false,
         };
         let shared = self.stepping != Some(TimeSteps::Blocks) || self.has_scheme;

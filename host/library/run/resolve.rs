@@ -124,8 +124,7 @@ impl RunSpec {
         {
             return Err(BuildError::NoConstantOfUnitLaw(g));
         }
-        let has_ranks = around.team.is_some();
-        let physics = spec.choose_physics((law, has_ranks), bodies, choices);
+        let physics = spec.choose_physics(law, bodies, choices);
         Ok((spec, physics))
     }
 
@@ -331,14 +330,14 @@ impl RunSpec {
     /// Chooses G and the softening.
     fn choose_physics(
         &mut self,
-        (law, has_ranks): (ForceLaw, bool),
+        law: ForceLaw,
         bodies: &Bodies,
         choices: &mut Vec<Choice>,
     ) -> Physics {
         let g = self.gravity(law);
         let softening = self.softening.unwrap_or_else(|| {
             let known = Known {
-                follow_pairs: self.may_follow_pairs((law, has_ranks), bodies),
+                follow_pairs: self.may_follow_pairs(law, bodies),
                 law,
                 systems: self.systems as usize,
                 units: self.units,

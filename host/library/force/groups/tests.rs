@@ -718,7 +718,7 @@ fn a_run_says_how_pairs_are_followed() {
     let in_f32 = builder(cluster()).accuracy(ForceAccuracy::Single);
     let (value, why) = said(in_f32);
     assert!(
-        value == "off" && why.ends_with("needs forces in f64 on the CPU, or one GPU"),
+        value == "off" && why.ends_with("needs forces in f64 on the CPU, or a GPU"),
         "{why}"
     );
     let refused = |builder: SimulationBuilder| {

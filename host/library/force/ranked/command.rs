@@ -35,6 +35,10 @@ pub(super) enum Command {
     Advance(f64, f64),
     /// [`BlockSteps::choose_steps`](crate::backend::BlockSteps::choose_steps) of a span with η, for these bodies.
     ChooseSteps(f64, f64, Vec<usize>),
+    /// [`BlockSteps::keep_paths`](crate::backend::BlockSteps::keep_paths) of bodies with these radii.
+    KeepPaths(Vec<f64>),
+    /// [`BlockSteps::take_paths`](crate::backend::BlockSteps::take_paths): each has all of them.
+    TakePaths,
     /// [`Backend::energy`](crate::backend::Backend::energy).
     Energy,
     /// [`Backend::restore`](crate::backend::Backend::restore).
@@ -126,6 +130,8 @@ pub(super) struct Kernel {
     by_masses: bool,
     /// Block time steps, if they are taken.
     pub(super) blocks: Option<BlockScheme>,
+    /// True if pairs and multiples are followed apart in them.
+    pub(super) groups: bool,
 }
 
 /// A device for each rank.
@@ -156,15 +162,20 @@ impl Kernel {
                 block,
                 by_masses,
                 blocks: None,
+                groups: false,
             }),
             _ => None,
         }
     }
 
-    /// With block time steps, if there is a scheme.
+    /// With block time steps, if there is a scheme, and with groups or without.
     #[must_use]
-    pub(super) fn with_blocks(self, blocks: Option<BlockScheme>) -> Self {
-        Self { blocks, ..self }
+    pub(super) fn with_blocks(self, blocks: Option<BlockScheme>, groups: bool) -> Self {
+        Self {
+            blocks,
+            groups,
+            ..self
+        }
     }
 
     /// The build that its steps take.
@@ -276,13 +287,14 @@ mod tests {
             neighbours: Some(64),
             groups: true,
         });
-        let on = |kernel: &str, blocks, devices| {
+        let on = |kernel: &str, blocks: Option<BlockScheme>, devices| {
             let kernel = Kernel::of(variants::find(kernel).expect("listed")).expect("shared");
             let frame = Frame {
                 time: 0.5,
                 ..Frame::IDENTITY
             };
-            Means::Devices(Kernel { blocks, ..kernel }, frame, devices)
+            let groups = blocks.is_some_and(|scheme| scheme.neighbours.is_none());
+            Means::Devices(kernel.with_blocks(blocks, groups), frame, devices)
         };
         let blocks = |digits| {
             let (order, slices) = (6, 132);
@@ -313,6 +325,8 @@ mod tests {
             Command::Reach(-0.5, 2.0),
             Command::Advance(0.25, 0.01),
             Command::ChooseSteps(0.25, 0.01, vec![3, 70_000]),
+            Command::KeepPaths(vec![0.0, 1e-6]),
+            Command::TakePaths,
             Command::Energy,
             Command::Restore(Box::new(saved(3, 0))),
             Command::Restore(Box::new(saved(40, 40))),

@@ -279,7 +279,7 @@ fn block_steps_stop_and_are_refused_on_several_devices() {
     let Err(why) = refused else {
         panic!("nothing keeps steps there")
     };
-    assert!(why.to_string().contains("on one device"), "{why}");
+    assert!(why.to_string().contains("on one GPU"), "{why}");
 }
 
 /// Three bodies that become one at two times, one that is fast enough to escape, and others about them, some

@@ -35,6 +35,13 @@ pub(super) struct Pulled {
 }
 
 impl Pulled {
+    /// Returns whether pulls may cancel that together are no longer than this.
+    pub(super) fn may_cancel(self, most: f64) -> bool {
+        let acceleration = dot(self.acceleration, self.acceleration).sqrt();
+        let is_left = acceleration >= CANCELLED * most;
+        !is_left // as where one of them is no number
+    }
+
     /// The step that is allowed after one of `dt`, or where pulls cancel, the step by the time in which they change. Of steps
     /// that are not much shorter than the last, only one is looked at that is shorter than `shortest`.
     pub(super) fn next_step(

@@ -70,6 +70,8 @@ struct Course<'a> {
     live: Vec<usize>,
     /// Largest mass times G.
     heaviest: f64,
+    /// All masses times G.
+    total: f64,
     /// Mass times G above which a body is heavy.
     heavy: f64,
     /// [`InMemory::rounding`]
@@ -113,12 +115,8 @@ pub(super) fn advance(
     };
     let wanted = backend.state().neighbours;
     let mut course = Course::new(backend, *groups, span, eta);
-    course.neighbourhood = wanted.map(|wanted| {
-        let Groups {
-            masses, coupling, ..
-        } = &course.groups;
-        Neighbourhood::new(wanted, eta, masses, *coupling)
-    });
+    let bodies = course.begun.len();
+    course.neighbourhood = wanted.map(|wanted| Neighbourhood::new(wanted, eta, bodies));
     let ended = course.run(way);
     let Course {
         backend, groups, ..
@@ -152,6 +150,7 @@ impl<'a> Course<'a> {
         state.begin();
         let start = state.external.time();
         let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
+        let total = groups.coupling * groups.masses.iter().sum::<f64>();
         let (instructions, rounding) = (backend.instructions(), backend.rounding());
         let mut course = Self {
             backend,
@@ -166,6 +165,7 @@ impl<'a> Course<'a> {
             roots: vec![],
             live: vec![],
             heaviest: 0.0,
+            total,
             heavy,
             rounding,
             begun: vec![0; n],

@@ -62,8 +62,6 @@ pub(super) struct Neighbourhood {
     parts: Vec<Option<Parts>>,
     /// Slot of each body.
     slots: Vec<u32>,
-    /// Mass of all bodies times G.
-    total: f64,
 }
 
 /// Bodies near a slot.
@@ -136,14 +134,18 @@ impl Parts {
 
 impl Neighbourhood {
     /// A scheme with this number of neighbours, in steps of accuracy `eta`, before lists are found.
-    pub(super) fn new(wanted: usize, eta: f64, masses: &[f64], coupling: f64) -> Self {
+    pub(super) fn new(wanted: usize, eta: f64, bodies: usize) -> Self {
         Self {
             wanted,
             eta: (REGULAR * eta).min(LARGEST_REGULAR * LARGEST_REGULAR),
-            parts: masses.iter().map(|_| None).collect(),
-            slots: (0..masses.len() as u32).collect(),
-            total: coupling * masses.iter().sum::<f64>(),
+            parts: (0..bodies).map(|_| None).collect(),
+            slots: (0..bodies as u32).collect(),
         }
+    }
+
+    /// The level of a slot's regular step, if it has one: no step of it may be longer.
+    pub(super) fn level_of_regular(&self, slot: usize) -> u32 {
+        self.parts[slot].as_ref().map_or(0, |parts| parts.level)
     }
 
     /// Returns whether the force of all on a slot is wanted at a tick.
@@ -501,12 +503,7 @@ impl Course<'_> {
                     dt,
                 },
                 regular,
-                noise: noise(
-                    neighbourhood.total,
-                    radius,
-                    dt,
-                    [near.force(), inside.force()],
-                ),
+                noise: noise(self.total, radius, dt, [near.force(), inside.force()]),
                 ratio: RATIOS[usize::from(is_dominated)],
                 approach,
             });
@@ -610,21 +607,16 @@ impl Course<'_> {
         }))
     }
 
-    /// The level of a slot's steps, of which none may be longer than its regular step.
-    pub(super) fn within_regular(&self, slot: usize, level: u32) -> u32 {
-        self.parts(slot)
-            .map_or(level, |parts| level.max(parts.level))
-    }
-
-    /// As [`within_regular`](Self::within_regular), where a regular step begins too.
+    /// The level of a step of a slot, which is no longer than the regular step that begins with it.
     pub(super) fn begin_within_regular(&mut self, slot: usize, wanted: u32) -> u32 {
-        if let Some(near) = &mut self.neighbourhood
-            && let Some(parts) = &mut near.parts[slot]
-        {
+        let Some(near) = &mut self.neighbourhood else {
+            return wanted;
+        };
+        if let Some(parts) = &mut near.parts[slot] {
             parts.level = parts
                 .level
                 .max(wanted.saturating_sub(RATIOS[1].log2() as u32));
         }
-        self.within_regular(slot, wanted)
+        wanted.max(near.level_of_regular(slot))
     }
 }

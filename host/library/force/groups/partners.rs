@@ -4,7 +4,7 @@ use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
-use super::{Course, MARGIN};
+use super::{Course, MARGIN, of_each};
 use crate::backend::ForceError;
 use crate::groups::{Group, Inner, Partner, Zone};
 use crate::vectors::dot;
@@ -25,6 +25,20 @@ const SEVERAL: usize = 4;
 
 /// Groups at rest from which on several threads look for partners: most find none.
 const SEVERAL_AT_REST: usize = 64;
+
+/// Groups from which on several threads look whether they are at rest.
+const MANY_AT_REST: usize = 512;
+
+/// Group where its step ends.
+#[derive(Clone, Copy, PartialEq)]
+enum Look {
+    /// It stays as it is.
+    Rests,
+    /// It stays as it is unless a search finds another slot near by.
+    MayChange,
+    /// It has partners, or is to find some.
+    Changes,
+}
 
 /// Partners that a group is to have in its next step.
 struct Choice {
@@ -86,22 +100,25 @@ impl Course<'_> {
         Ok(!self.choose_each(&[number])?.is_empty())
     }
 
-    /// Returns whether a group stays as it is until another slot comes near.
-    fn is_at_rest(&self, number: usize) -> bool {
-        self.groups.all[number].is_at_rest() && self.backend.state().external.is_none()
-    }
-
     /// The groups of these that are not at rest, or have another slot near by. Their steps ended now.
     fn that_change(&mut self, numbers: &[usize]) -> Vec<usize> {
-        let rests = |&number: &usize| self.is_at_rest(number);
-        let (resting, mut changing): (Vec<usize>, Vec<usize>) =
-            numbers.iter().partition(|n| rests(n));
-        let largest = self.heaviest.cbrt();
-        let has_near = |&number: &usize| {
-            let group = &self.groups.all[number];
-            self.nearest[group.slot] <= MARGIN * group.perturbed_by()(largest)
+        let (groups, nearest, largest) = (&self.groups, &self.nearest, self.heaviest.cbrt());
+        let may_rest = self.backend.state().external.is_none();
+        let looked_at = of_each(numbers.len(), MANY_AT_REST, |k| {
+            let group = &groups.all[numbers[k]];
+            let has_near = || nearest[group.slot] <= MARGIN * group.perturbed_by()(largest);
+            match may_rest && group.is_at_rest() {
+                false => Look::Changes,
+                true if has_near() => Look::MayChange,
+                true => Look::Rests,
+            }
+        });
+        let those = |look: Look| {
+            let all = numbers.iter().zip(&looked_at);
+            let those = all.filter(move |(_, its)| **its == look);
+            those.map(|(&number, _)| number).collect::<Vec<_>>()
         };
-        let resting: Vec<usize> = resting.into_iter().filter(has_near).collect();
+        let (resting, mut changing) = (those(Look::MayChange), those(Look::Changes));
         if resting.is_empty() {
             return changing;
         }

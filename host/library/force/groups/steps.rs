@@ -4,8 +4,9 @@ use gpu_kernels::schedule::block_steps::{Ended, SPAN};
 use rayon::prelude::*;
 
 use super::corrections::Correction;
+use super::ends::{length_of_part, within_part};
 use super::slots::HEAVY_ETA;
-use super::{Course, NO_IMPULSES, coarsest_from};
+use super::{Course, MARGIN, NO_IMPULSES, coarsest_from};
 use crate::backend::ForceError;
 use crate::force::block_steps::{guarded, level, next_level};
 use crate::force::cancelled::{Pulled, is_sudden};
@@ -24,8 +25,8 @@ const FIRST_GUARD: f64 = 0.1;
 /// Slots of a block from which on several threads end their steps.
 const SEVERAL: usize = 128;
 
-/// Slots of which one thread ends the steps.
-const PART: usize = 256;
+/// Slots of a block from which on several threads begin the next steps, which is far less work.
+const MANY: usize = 1024;
 
 /// Ends of the steps of slots, each alone.
 #[derive(Clone, Copy)]
@@ -89,6 +90,14 @@ impl Ending<'_> {
     }
 }
 
+/// Level of the step that may begin at a tick, if a step of this level may be too long for it.
+fn within(now: u64, level: u32) -> u32 {
+    match now < SPAN {
+        true => level.max(coarsest_from(now)),
+        false => level,
+    }
+}
+
 /// The part of η that a slot takes, with this mass and the mass above which bodies are heavy, both times G.
 pub(super) fn finer(groups: &Groups, order: Order, [gm, heavy]: [f64; 2], slot: usize) -> f64 {
     if gm <= heavy || groups.in_slot(slot).is_some() {
@@ -119,15 +128,49 @@ impl Course<'_> {
         let before = self.kept_before(slots);
         self.end_steps(slots, &forces)?;
         self.keep(before);
-        for &i in slots {
-            self.begun[i] = self.now;
-            let wanted = level(self.backend.state().own_steps[i], self.span, i)?;
-            let wanted = self.within_regular(i, wanted);
-            self.levels[i] = next_level(self.levels[i], wanted, self.now);
-        }
-        let ends: Vec<u64> = slots.iter().map(|&i| self.end_from_now(i)).collect();
-        self.ends.set_each(slots.iter().copied().zip(ends));
+        self.begin_next(slots)?;
         self.note_steps(slots);
+        Ok(())
+    }
+
+    /// Begins the next steps of slots, which are in order, and whose steps ended now.
+    fn begin_next(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        let (span, now) = (self.span, self.now);
+        let own_steps = &self.backend.state().own_steps;
+        let near = self.neighbourhood.as_ref();
+        let begin = |slot: usize, (began, of_slot): (&mut u64, &mut u32)| {
+            let wanted = level(own_steps[slot], span, slot)?;
+            let wanted = wanted.max(near.map_or(0, |near| near.level_of_regular(slot)));
+            *of_slot = within(now, next_level(*of_slot, wanted, now));
+            *began = now;
+            Ok::<_, ForceError>(())
+        };
+        match slots.len() < MANY {
+            true => {
+                for &slot in slots {
+                    begin(slot, (&mut self.begun[slot], &mut self.levels[slot]))?;
+                }
+            }
+            false => {
+                let length = length_of_part(self.begun.len());
+                let parts = (
+                    self.begun.par_chunks_mut(length),
+                    self.levels.par_chunks_mut(length),
+                );
+                let parts = parts.into_par_iter().enumerate();
+                parts.try_for_each(|(part, (begun, levels))| {
+                    within_part(slots, part, length)
+                        .iter()
+                        .try_for_each(|&slot| {
+                            let k = slot - part * length;
+                            begin(slot, (&mut begun[k], &mut levels[k]))
+                        })
+                })?;
+            }
+        }
+        let levels = &self.levels;
+        self.ends
+            .set_each(slots, |slot| now + (SPAN >> levels[slot]));
         Ok(())
     }
 
@@ -169,26 +212,28 @@ impl Course<'_> {
                 end(own, slots, forces)
             }
             false => {
+                let length = length_of_part(self.begun.len());
                 let parts = (
-                    beginnings.par_chunks_mut(PART),
-                    own_steps.par_chunks_mut(PART),
-                    self.impulses.par_chunks_mut(PART),
-                    self.nearest.par_chunks_mut(PART),
+                    beginnings.par_chunks_mut(length),
+                    own_steps.par_chunks_mut(length),
+                    self.impulses.par_chunks_mut(length),
+                    self.nearest.par_chunks_mut(length),
                 );
                 let parts = parts.into_par_iter().enumerate();
                 parts
                     .flat_map_iter(|(part, (beginnings, own_steps, impulses, nearest))| {
-                        let first = part * PART;
-                        let [from, to] = [first, first + PART]
-                            .map(|limit| slots.partition_point(|&slot| slot < limit));
+                        let of_part = within_part(slots, part, length);
+                        let from = of_part
+                            .first()
+                            .map_or(0, |first| slots.partition_point(|slot| slot < first));
                         let own = OwnSlots {
-                            first,
+                            first: part * length,
                             beginnings,
                             own_steps,
                             impulses,
                             nearest,
                         };
-                        end(own, &slots[from..to], &forces[from..to])
+                        end(own, of_part, &forces[from..from + of_part.len()])
                     })
                     .collect()
             }
@@ -219,6 +264,10 @@ impl Course<'_> {
             acceleration: force.derivatives[0],
             eta: finer * self.eta,
         };
+        // Most often pulls are too weak for it, and it takes no look at all of them to know this.
+        if !pulled.may_cancel(MARGIN * self.total / force.nearest.powi(2)) {
+            return;
+        }
         let allowed = pulled.next_step(allowed, [dt, self.counts.shortest], &view);
         let longest = longest((allowed, dt), finer, force, &self.corrections[slot]);
         self.backend.state_mut().own_steps[slot] = longest;
@@ -275,9 +324,7 @@ impl Course<'_> {
 
     /// The end of the step of a slot that begins now. It may be too long for where it begins: then it is a finer one.
     fn end_from_now(&mut self, i: usize) -> u64 {
-        if self.now < SPAN {
-            self.levels[i] = self.levels[i].max(coarsest_from(self.now));
-        }
+        self.levels[i] = within(self.now, self.levels[i]);
         self.now + (SPAN >> self.levels[i])
     }
 

@@ -10,7 +10,7 @@
 mod begin;
 mod contacts;
 mod corrections;
-mod ends;
+mod levels;
 mod looks;
 mod members;
 mod neighbourhood;
@@ -31,7 +31,7 @@ use gpu_kernels::schedule::block_steps::SPAN;
 use rayon::prelude::*;
 
 use self::corrections::Correction;
-use self::ends::Ends;
+use self::levels::Levels;
 use self::neighbourhood::Neighbourhood;
 use self::perturbed::Perturbed;
 use self::places::Places;
@@ -78,8 +78,7 @@ struct Course<'a> {
     rounding: f64,
     /// Ticks at which the steps of slots began.
     begun: Vec<u64>,
-    ends: Ends,
-    levels: Vec<u32>,
+    levels: Levels,
     /// Impulses that a slot has not been given yet: sums of Δv and of −t Δv.
     impulses: Vec<[Vector; 2]>,
     /// Slots with a new content or step since forces were last computed.
@@ -169,8 +168,7 @@ impl<'a> Course<'a> {
             heavy,
             rounding,
             begun: vec![0; n],
-            ends: Ends::never(n),
-            levels: vec![0; n],
+            levels: Levels::none(n),
             impulses: vec![NO_IMPULSES; n],
             changed: (0..n).collect(),
             corrections: vec![Correction::NONE; n],
@@ -197,8 +195,8 @@ impl<'a> Course<'a> {
         for k in 0..self.live.len() {
             let i = self.live[k];
             let level = level(self.backend.state().own_steps[i], self.span, i)?;
-            self.levels[i] = self.begin_within_regular(i, level);
-            self.ends.set(i, SPAN >> self.levels[i]);
+            let level = self.begin_within_regular(i, level);
+            self.levels.set(i, level);
         }
         let mut since_question = SinceQuestion::default();
         while self.now < SPAN {
@@ -206,7 +204,7 @@ impl<'a> Course<'a> {
             if !all_go_on(goes_on, self.backend.team(), &mut since_question) {
                 return Ok(None);
             }
-            let Some((now, block)) = self.ends.next() else {
+            let Some((now, block)) = self.levels.next(self.now) else {
                 break;
             };
             self.now = now;

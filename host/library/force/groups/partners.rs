@@ -246,8 +246,11 @@ impl Course<'_> {
         if longest < *step {
             *step = longest;
             let wanted = crate::force::block_steps::level(longest, self.span, slot)?;
-            self.levels[slot] = self.levels[slot].max(wanted);
-            self.align(slot);
+            let level = self
+                .levels
+                .of(slot)
+                .map_or(wanted, |level| level.max(wanted));
+            self.begin_level(slot, level);
         }
         Ok(())
     }
@@ -264,17 +267,16 @@ impl Course<'_> {
             let both = [group, partner.slot];
             let total = self.gm[group] + self.gm[partner.slot];
             let limit = || SAME_STEP * self.groups.scales.together(total);
-            self.levels[group] != self.levels[partner.slot]
+            self.levels.of(group) != self.levels.of(partner.slot)
                 && is_within(both, farthest)
                 && is_within(both, limit())
         });
         for (number, partner) in near {
             let both = [self.groups.all[number].slot, partner.slot];
-            let finest = self.levels[both[0]].max(self.levels[both[1]]);
-            for slot in both {
-                if self.begun[slot] == self.now {
-                    self.levels[slot] = finest;
-                    self.align(slot);
+            let [one, other] = both.map(|slot| self.levels.of(slot));
+            for (slot, finest) in both.into_iter().zip([one.max(other); 2]) {
+                if let (true, Some(finest)) = (self.begun[slot] == self.now, finest) {
+                    self.begin_level(slot, finest);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::ends::Ends;
+use super::levels::Levels;
 use super::slots::{Pull, View};
 use super::{Course, MARGIN, of_each};
 use crate::groups::Vector;
@@ -81,10 +81,10 @@ impl Places {
     }
 
     /// Finds again how far slots move that have another content or step.
-    fn refresh(&mut self, view: View<'_>, ends: &Ends) {
+    fn refresh(&mut self, view: View<'_>, levels: &Levels) {
         let moves = |slot: usize, point: Vector| {
             let d = difference(view.phase(slot)[0], point);
-            MARGIN * (dot(d, d).sqrt() + view.path(slot, ends))
+            MARGIN * (dot(d, d).sqrt() + view.path(slot, levels))
         };
         let stale = std::mem::take(&mut self.stale);
         if stale.len() < self.in_trees.len() / MANY {
@@ -124,7 +124,7 @@ impl Course<'_> {
     pub(super) fn take_places(&mut self) -> Places {
         match self.places.take() {
             Some(mut places) if places.looked < LOOKED * self.live.len() => {
-                places.refresh(self.view(), &self.ends);
+                places.refresh(self.view(), &self.levels);
                 places
             }
             _ => self.find_places(),
@@ -162,8 +162,8 @@ impl Course<'_> {
     /// Free slots are where they were left: they may have a body before places are found again.
     fn find_places(&self) -> Places {
         let slots = self.gm.len();
-        let (view, ends) = (self.view(), &self.ends);
-        let place = |slot: usize| (view.phase(slot)[0], MARGIN * view.path(slot, ends));
+        let (view, levels) = (self.view(), &self.levels);
+        let place = |slot: usize| (view.phase(slot)[0], MARGIN * view.path(slot, levels));
         let all = (0..slots).into_par_iter().with_min_len(SLOTS_OF_A_TASK);
         let (points, moved): (Vec<Vector>, Vec<f64>) = all.map(place).unzip();
         let mut classes = vec![vec![]; CLASSES];

@@ -100,7 +100,7 @@ impl Course<'_> {
         occupy(self.backend.state_mut(), masses, members, phases, origin);
         self.changed.extend(members);
         for &i in members {
-            self.ends.free(i);
+            self.levels.free(i);
             self.impulses[i] = NO_IMPULSES;
         }
         if members.len() > 1 {

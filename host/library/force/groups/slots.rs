@@ -1,9 +1,9 @@
 //! Slots: which are live, and what is in them.
 
-use gpu_kernels::schedule::block_steps::Moving;
+use gpu_kernels::schedule::block_steps::{Moving, SPAN};
 
 use super::Course;
-use super::ends::Ends;
+use super::levels::Levels;
 use super::perturbed::Perturbed;
 use crate::force::cancelled::Others;
 use crate::force::hermite_order::Order;
@@ -183,10 +183,13 @@ impl View<'_> {
     }
 
     /// The most by which a slot moves from now to the end of its step.
-    pub(super) fn path(&self, slot: usize, ends: &Ends) -> f64 {
+    pub(super) fn path(&self, slot: usize, levels: &Levels) -> f64 {
         let length = |v: Vector| dot(v, v).sqrt();
         let begun = &self.state.beginnings[slot];
-        let left = (ends.of(slot)).map_or(0.0, |end| time_in(self.span, end - self.now));
+        let end = |level| self.begun[slot] + (SPAN >> level);
+        let left = levels
+            .of(slot)
+            .map_or(0.0, |level| time_in(self.span, end(level) - self.now));
         // From the beginning of the step, which is at least as long.
         let step = left + self.since(slot);
         let higher = length(begun.s) + length(begun.c) * step / 4.0;

@@ -4,7 +4,7 @@ use gpu_kernels::schedule::block_steps::{Ended, SPAN};
 use rayon::prelude::*;
 
 use super::corrections::Correction;
-use super::ends::{length_of_part, within_part};
+use super::levels::{length_of_part, within_part};
 use super::slots::HEAVY_ETA;
 use super::{Course, MARGIN, NO_IMPULSES, coarsest_from};
 use crate::backend::ForceError;
@@ -137,40 +137,30 @@ impl Course<'_> {
     fn begin_next(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let (span, now) = (self.span, self.now);
         let own_steps = &self.backend.state().own_steps;
-        let near = self.neighbourhood.as_ref();
-        let begin = |slot: usize, (began, of_slot): (&mut u64, &mut u32)| {
-            let wanted = level(own_steps[slot], span, slot)?;
-            let wanted = wanted.max(near.map_or(0, |near| near.level_of_regular(slot)));
-            *of_slot = within(now, next_level(*of_slot, wanted, now));
-            *began = now;
-            Ok::<_, ForceError>(())
+        let (near, levels) = (self.neighbourhood.as_ref(), &self.levels);
+        // Most keep their level.
+        let changed = |&slot: &usize| {
+            let wanted = match level(own_steps[slot], span, slot) {
+                Ok(level) => level.max(near.map_or(0, |near| near.level_of_regular(slot))),
+                Err(error) => return Some(Err(error)),
+            };
+            let before = levels.of(slot);
+            let level = within(now, next_level(before.unwrap_or(wanted), wanted, now));
+            (before != Some(level)).then_some(Ok((slot, level)))
         };
-        match slots.len() < MANY {
-            true => {
-                for &slot in slots {
-                    begin(slot, (&mut self.begun[slot], &mut self.levels[slot]))?;
-                }
-            }
+        let changed: Result<Vec<(usize, u32)>, ForceError> = match slots.len() < MANY {
+            true => slots.iter().filter_map(changed).collect(),
             false => {
-                let length = length_of_part(self.begun.len());
-                let parts = (
-                    self.begun.par_chunks_mut(length),
-                    self.levels.par_chunks_mut(length),
-                );
-                let parts = parts.into_par_iter().enumerate();
-                parts.try_for_each(|(part, (begun, levels))| {
-                    within_part(slots, part, length)
-                        .iter()
-                        .try_for_each(|&slot| {
-                            let k = slot - part * length;
-                            begin(slot, (&mut begun[k], &mut levels[k]))
-                        })
-                })?;
+                let slots = slots.par_iter().with_min_len(SEVERAL);
+                slots.filter_map(changed).collect()
             }
+        };
+        for (slot, level) in changed? {
+            self.levels.set(slot, level);
         }
-        let levels = &self.levels;
-        self.ends
-            .set_each(slots, |slot| now + (SPAN >> levels[slot]));
+        for &slot in slots {
+            self.begun[slot] = now;
+        }
         Ok(())
     }
 
@@ -315,17 +305,11 @@ impl Course<'_> {
         }
     }
 
-    /// Lets the step of a slot that begins now end where steps of its length do.
-    pub(super) fn align(&mut self, i: usize) {
-        let end = self.end_from_now(i);
-        self.ends.set(i, end);
-        self.note_steps(&[i]);
-    }
-
-    /// The end of the step of a slot that begins now. It may be too long for where it begins: then it is a finer one.
-    fn end_from_now(&mut self, i: usize) -> u64 {
-        self.levels[i] = within(self.now, self.levels[i]);
-        self.now + (SPAN >> self.levels[i])
+    /// Lets the step of a slot that begins now have this level. A step of it may be too long for where it begins: then it is
+    /// a finer one.
+    pub(super) fn begin_level(&mut self, slot: usize, level: u32) {
+        self.levels.set(slot, within(self.now, level));
+        self.note_steps(&[slot]);
     }
 
     /// Begins the first step of a slot with a new content, with this force.
@@ -351,8 +335,8 @@ impl Course<'_> {
         state.own_steps[i] = first.min(FIRST_GUARD / force.approach).min(longest);
         self.begun[i] = self.now;
         let level = level(state.own_steps[i], self.span, i)?;
-        self.levels[i] = self.begin_within_regular(i, level);
-        self.align(i);
+        let level = self.begin_within_regular(i, level);
+        self.begin_level(i, level);
         Ok(())
     }
 

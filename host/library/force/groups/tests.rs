@@ -354,7 +354,7 @@ fn in_a_span(order: Order, bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) 
     let groups = state.groups.take().expect("begun");
     let mut course = Course::new(&mut cpu, *groups, 1.0 / 16.0, 0.01);
     for slot in course.live.clone() {
-        course.ends.set(slot, SPAN);
+        course.levels.set(slot, 0);
     }
     test(&mut course);
 }

@@ -274,8 +274,10 @@ impl Course<'_> {
         for (number, partner) in near {
             let both = [self.groups.all[number].slot, partner.slot];
             let [one, other] = both.map(|slot| self.levels.of(slot));
-            for (slot, finest) in both.into_iter().zip([one.max(other); 2]) {
-                if let (true, Some(finest)) = (self.begun[slot] == self.now, finest) {
+            for slot in both {
+                if let Some(finest) = one.max(other)
+                    && self.begun[slot] == self.now
+                {
                     self.begin_level(slot, finest);
                 }
             }

@@ -18,7 +18,6 @@ use crate::force::cuda::Cuda;
 use crate::force::emulated::Emulator;
 use crate::force::independent::Independent;
 use crate::force::reference::Reference;
-
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
 use crate::plan::Recipe;

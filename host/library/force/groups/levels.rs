@@ -110,13 +110,6 @@ pub(super) fn length_of_part(all: usize) -> usize {
     (all / PARTS).max(LEAST)
 }
 
-/// Of slots in order, those within a part of this length.
-pub(super) fn within_part(slots: &[usize], part: usize, length: usize) -> &[usize] {
-    let [from, to] =
-        [part, part + 1].map(|part| slots.partition_point(|&slot| slot < part * length));
-    &slots[from..to]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -129,6 +129,14 @@ const fn coarsest_from(now: u64) -> u32 {
     (SPAN.trailing_zeros()).saturating_sub(now.trailing_zeros())
 }
 
+/// Level of the step that may begin at a tick, where one of this level is wanted.
+fn level_from(now: u64, wanted: u32) -> u32 {
+    match now < SPAN {
+        true => wanted.max(coarsest_from(now)),
+        false => wanted,
+    }
+}
+
 /// Results for a `count` of things. From `several` of them on, more than one thread computes: to wake threads takes as
 /// long as a few results.
 fn of_each<T: Send>(count: usize, several: usize, of: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {

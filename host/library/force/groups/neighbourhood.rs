@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::places::Places;
 use super::slots::View;
-use super::{Course, coarsest_from};
+use super::{Course, level_from};
 use crate::backend::{ForceError, Sphere};
 use crate::force::block_steps::{level, next_level};
 use crate::force::cpu::{Inside, ListSums, noise};
@@ -514,10 +514,7 @@ impl Course<'_> {
             let change = if j == 0.0 { f64::INFINITY } else { a / j };
             sphere.regular_step = neighbourhood.eta.sqrt() * change.min(APPROACH / approach);
         }
-        let mut wanted = level(sphere.regular_step, span, slot)?;
-        if now < SPAN {
-            wanted = wanted.max(coarsest_from(now));
-        }
+        let wanted = level_from(now, level(sphere.regular_step, span, slot)?);
         neighbourhood.parts[slot] = list.map(|list| Parts {
             list,
             regular,

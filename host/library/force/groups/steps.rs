@@ -1,12 +1,12 @@
 //! Steps of slots: where they end, and the next ones begin.
 
-use gpu_kernels::schedule::block_steps::{Ended, SPAN};
+use gpu_kernels::schedule::block_steps::Ended;
 use rayon::prelude::*;
 
 use super::corrections::Correction;
-use super::levels::{length_of_part, within_part};
+use super::levels::length_of_part;
 use super::slots::HEAVY_ETA;
-use super::{Course, MARGIN, NO_IMPULSES, coarsest_from};
+use super::{Course, MARGIN, NO_IMPULSES, level_from};
 use crate::backend::ForceError;
 use crate::force::block_steps::{guarded, level, next_level};
 use crate::force::cancelled::{Pulled, is_sudden};
@@ -90,14 +90,6 @@ impl Ending<'_> {
     }
 }
 
-/// Level of the step that may begin at a tick, if a step of this level may be too long for it.
-fn within(now: u64, level: u32) -> u32 {
-    match now < SPAN {
-        true => level.max(coarsest_from(now)),
-        false => level,
-    }
-}
-
 /// The part of η that a slot takes, with this mass and the mass above which bodies are heavy, both times G.
 pub(super) fn finer(groups: &Groups, order: Order, [gm, heavy]: [f64; 2], slot: usize) -> f64 {
     if gm <= heavy || groups.in_slot(slot).is_some() {
@@ -145,7 +137,7 @@ impl Course<'_> {
                 Err(error) => return Some(Err(error)),
             };
             let before = levels.of(slot);
-            let level = within(now, next_level(before.unwrap_or(wanted), wanted, now));
+            let level = level_from(now, next_level(before.unwrap_or(wanted), wanted, now));
             (before != Some(level)).then_some(Ok((slot, level)))
         };
         let changed: Result<Vec<(usize, u32)>, ForceError> = match slots.len() < MANY {
@@ -212,18 +204,17 @@ impl Course<'_> {
                 let parts = parts.into_par_iter().enumerate();
                 parts
                     .flat_map_iter(|(part, (beginnings, own_steps, impulses, nearest))| {
-                        let of_part = within_part(slots, part, length);
-                        let from = of_part
-                            .first()
-                            .map_or(0, |first| slots.partition_point(|slot| slot < first));
+                        let first = part * length;
+                        let [from, to] = [first, first + length]
+                            .map(|limit| slots.partition_point(|&slot| slot < limit));
                         let own = OwnSlots {
-                            first: part * length,
+                            first,
                             beginnings,
                             own_steps,
                             impulses,
                             nearest,
                         };
-                        end(own, of_part, &forces[from..from + of_part.len()])
+                        end(own, &slots[from..to], &forces[from..to])
                     })
                     .collect()
             }
@@ -308,7 +299,7 @@ impl Course<'_> {
     /// Lets the step of a slot that begins now have this level. A step of it may be too long for where it begins: then it is
     /// a finer one.
     pub(super) fn begin_level(&mut self, slot: usize, level: u32) {
-        self.levels.set(slot, within(self.now, level));
+        self.levels.set(slot, level_from(self.now, level));
         self.note_steps(&[slot]);
     }
 

@@ -158,6 +158,14 @@ impl<D: Device> Resident<D> {
         ])
     }
 
+    /// As [`of_bodies`](Self::of_bodies), with the buffers of targets.
+    pub(super) fn of_bodies_and_targets(&self) -> Result<Vec<&D::Buffer>, ForceError> {
+        let blocks = self.blocks()?;
+        let mut buffers = self.of_bodies()?.to_vec();
+        buffers.extend([&blocks.targets, &blocks.posts, &blocks.time]);
+        Ok(buffers)
+    }
+
     pub(super) fn block_params(
         &self,
         kernels: &BlockKernels,
@@ -180,18 +188,8 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let blocks = self.blocks()?;
         let (entry, launch) = kernels.force;
-        let [state, acceleration, jerk, higher, begun] = self.of_bodies()?;
-        let buffers = [
-            state,
-            acceleration,
-            jerk,
-            higher,
-            begun,
-            &blocks.targets,
-            &blocks.posts,
-            &blocks.time,
-            &blocks.partials,
-        ];
+        let mut buffers = self.of_bodies_and_targets()?;
+        buffers.push(&blocks.partials);
         let params = self.block_params(kernels, Phase::Step, parity)?;
         // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that
         // the plan sized for both orders.

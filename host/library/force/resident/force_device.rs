@@ -69,20 +69,9 @@ impl<D: Device> ForceDevice<D> {
     /// Forces on what the host tells.
     fn launch_force(&self, kernels: &BlockKernels) -> Result<(), ForceError> {
         let resident = &self.resident;
-        let blocks = resident.blocks()?;
         let (entry, launch) = kernels.take_over.ok_or(ForceError::NoBlockSteps)?;
-        let [state, acceleration, jerk, higher, begun] = resident.of_bodies()?;
-        let buffers = [
-            &self.told,
-            state,
-            acceleration,
-            jerk,
-            higher,
-            begun,
-            &blocks.targets,
-            &blocks.posts,
-            &blocks.time,
-        ];
+        let mut buffers = vec![&self.told];
+        buffers.extend(resident.of_bodies_and_targets()?);
         let params = resident.block_params(kernels, Phase::Step, 0)?;
         // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that the plan sized
         // for both orders; `told` has at most n bodies, each once, and at most n targets.

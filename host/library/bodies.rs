@@ -264,6 +264,28 @@ impl Bodies {
         }
     }
 
+    /// Positions and velocities of some bodies, in parts of `length` bodies: six columns of each part.
+    pub(crate) fn phase_parts(&mut self, of: Range<usize>, length: usize) -> Vec<[&mut [f64]; 6]> {
+        let Self {
+            x,
+            y,
+            z,
+            vx,
+            vy,
+            vz,
+            ..
+        } = self;
+        let count = of.len().div_ceil(length);
+        let columns = [x, y, z, vx, vy, vz];
+        let mut columns = columns.map(|column| column[of.clone()].chunks_mut(length));
+        let mut part = || {
+            columns
+                .each_mut()
+                .map(|parts| parts.next().unwrap_or_default())
+        };
+        (0..count).map(|_| part()).collect()
+    }
+
     /// Stars at rest, numbered from 0: `masses` at `positions`, as far as there are both.
     pub fn at_rest(positions: &[[f64; 3]], masses: &[f64]) -> Self {
         let n = positions.len().min(masses.len());

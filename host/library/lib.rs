@@ -52,6 +52,7 @@ pub mod names;
 pub mod neighbours;
 #[cfg(feature = "pictures")]
 pub mod output;
+mod parallel;
 pub mod physics;
 pub mod plan;
 pub mod ptx;

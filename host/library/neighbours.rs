@@ -3,9 +3,8 @@
 
 mod tree;
 
-use rayon::prelude::*;
-
 use self::tree::{Point, divide, longest, sides};
+use crate::parallel;
 
 pub(crate) use self::tree::Tree;
 
@@ -32,7 +31,7 @@ pub fn nearest(points: &[[f64; 3]]) -> Vec<Neighbour> {
             distance: square.sqrt(),
         }
     };
-    (0..points.len()).into_par_iter().map(neighbour).collect()
+    parallel::each(points.len(), 1, neighbour)
 }
 
 /// Indices of points that are each other's nearest neighbours, the lower one first.

@@ -243,6 +243,20 @@ def test_tables_of_other_codes_are_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "dat.10")[:, 1:4], cluster.pos)
 
 
+def test_h5py_reads_large_files(tmp_path: Path) -> None:
+    """Chunks of 65 536 rows, whose number takes three bytes."""
+    h5py: Any = pytest.importorskip("h5py")
+    count = 70_000
+    positions = np.arange(3.0 * count).reshape(count, 3)
+    bodies = ap.Bodies(np.full(count, 0.5), positions, vel=-positions)
+    bodies.save(tmp_path / "large.hdf5")
+    with h5py.File(tmp_path / "large.hdf5") as file:
+        stars = file["PartType4"]
+        np.testing.assert_array_equal(stars["Coordinates"], bodies.pos)
+        np.testing.assert_array_equal(stars["ParticleIDs"], bodies.id)
+        assert stars["Velocities"].chunks == (65_536, 3)
+
+
 def test_files_come_back(tmp_path: Path) -> None:
     bodies = ap.king(50, seed=2, mass="1000Msun", radius="1pc")
     bodies.time = 2.5

@@ -1,8 +1,7 @@
 //! Pairs of bodies that may have come close in a step.
 
-use rayon::prelude::*;
-
 use super::contact::Motion;
+use crate::parallel;
 
 /// A body that has a radius, or may meet one that has.
 #[derive(Clone, Copy)]
@@ -33,7 +32,8 @@ pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)>
             most: [0, 1, 2].map(|k| of(f64::max, k) + radius),
         })
     };
-    let all: Vec<Swept> = (0..radii.len()).into_par_iter().filter_map(swept).collect();
+    let all = parallel::each(radii.len(), BODIES_OF_A_TASK, swept);
+    let all: Vec<Swept> = all.into_iter().flatten().collect();
     let axis = longest_axis(&all);
     let mut targets: Vec<Swept> = all
         .iter()
@@ -60,11 +60,7 @@ pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)>
         let pairs = meets.map(|b| (a.body.min(b.body), a.body.max(b.body)));
         pairs.collect::<Vec<_>>()
     };
-    let mut pairs: Vec<(usize, usize)> = all
-        .par_iter()
-        .with_min_len(BODIES_OF_A_TASK)
-        .flat_map_iter(pairs_of)
-        .collect();
+    let mut pairs = parallel::each(all.len(), BODIES_OF_A_TASK, |k| pairs_of(&all[k])).concat();
     pairs.sort_unstable();
     pairs
 }

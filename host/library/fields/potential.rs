@@ -4,12 +4,12 @@ use std::fmt;
 
 use gpu_kernels::fields::elementary::{lower_gamma, power_series, upper_fraction};
 use gpu_kernels::fields::{Kind, PARAMETERS};
-use rayon::prelude::*;
 
 use super::BODIES_OF_A_TASK;
 use super::relativity::Relativity;
 use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
+use crate::parallel;
 use crate::physics::Physics;
 
 type Vector = [f64; 3];
@@ -93,14 +93,13 @@ impl<'a> Potential<'a> {
                 weight * self.energy_with_origin(bodies, i),
             ],
         };
-        let parts = (0..bodies.len().div_ceil(BODIES_OF_A_TASK)).into_par_iter();
-        let sums = parts.map(|part| {
+        let parts = bodies.len().div_ceil(BODIES_OF_A_TASK);
+        let sums = parallel::each(parts, 1, |part| {
             let first = part * BODIES_OF_A_TASK;
             let of_part = first..bodies.len().min(first + BODIES_OF_A_TASK);
             let sum: CompensatedSum = of_part.flat_map(of_body).collect();
             sum.value()
         });
-        let sums: Vec<f64> = sums.collect();
         let sum: CompensatedSum = sums.into_iter().collect();
         sum.value()
     }

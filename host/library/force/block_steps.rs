@@ -24,8 +24,8 @@ use crate::backend::{
 };
 use crate::encounters::Paths;
 use crate::frame::Frame;
+use crate::parallel;
 use crate::ranks::Team;
-use rayon::prelude::*;
 
 /// Time between two looks at a span on its way.
 const LOOK: Duration = Duration::from_millis(50);
@@ -286,8 +286,8 @@ fn first_steps(
     let forces = backend.forces(&backend.frame(), targets, HighestDerivative::Snap)?;
     let (physics, state) = (backend.physics(), backend.state());
     let bodies = targets.indices(state.bodies.len());
-    let all = bodies.par_iter().zip(&forces);
-    let steps = all.map(|(&body, force)| {
+    Ok(parallel::each(bodies.len(), SEVERAL, |k| {
+        let (body, force) = (bodies[k], &forces[k]);
         let pulled = Pulled {
             body,
             acceleration: force.derivatives[0],
@@ -296,8 +296,7 @@ fn first_steps(
         let allowed = hermite6::first_step(eta, force.derivatives);
         let allowed = pulled.first_step(allowed, span, &(physics, state));
         guarded(allowed, force.approach)
-    });
-    Ok(steps.with_min_len(SEVERAL).collect())
+    }))
 }
 
 /// The step that is allowed, and in which no pair changes its distance by more than [`GUARD`] of it.

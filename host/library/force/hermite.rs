@@ -1,34 +1,34 @@
 //! Hermite's schemes for backends whose state is in host memory: O(N) beside the forces.
 
 use gpu_kernels::schedule::block_steps::Scheme;
-use rayon::prelude::*;
 
 use super::cancelled::correct_shared;
-use super::cpu::ELEMENTWISE;
 use super::groups;
 use super::hermite_order::Order;
 use super::host_state::HostState;
 use super::in_memory::InMemory;
 use crate::backend::{ForceError, HighestDerivative, Targets};
+use crate::parallel::{self, ELEMENTWISE};
 
 impl HostState {
     /// Moves each body on from its beginning, by the time that is given for it.
     pub(super) fn predict<S: Scheme>(&mut self, dt: impl Fn(usize) -> f64 + Sync) {
-        let b = &mut self.bodies;
-        let positions = (&mut b.x, &mut b.y, &mut b.z).into_par_iter();
-        let velocities = (&mut b.vx, &mut b.vy, &mut b.vz).into_par_iter();
-        let phases = positions.zip(velocities).zip(&mut self.accelerations);
-        let bodies = phases.zip(&self.beginnings).enumerate();
-        bodies.with_min_len(ELEMENTWISE).for_each(
-            |(i, ((((x, y, z), (vx, vy, vz)), acceleration), begun))| {
-                let [position, velocity, a] = S::predicted(begun, dt(i));
-                [*x, *y, *z] = position;
-                [*vx, *vy, *vz] = velocity;
+        let all = 0..self.bodies.len();
+        let columns = self.bodies.phase_parts(all, ELEMENTWISE).into_iter();
+        let parts = columns.zip(self.accelerations.chunks_mut(ELEMENTWISE));
+        let mut parts: Vec<_> = parts.collect();
+        parallel::change(&mut parts, 1, |number, (columns, accelerations)| {
+            for (k, acceleration) in accelerations.iter_mut().enumerate() {
+                let i = number * ELEMENTWISE + k;
+                let [x, v, a] = S::predicted(&self.beginnings[i], dt(i));
+                for (column, value) in columns.iter_mut().zip(x.into_iter().chain(v)) {
+                    column[k] = value;
+                }
                 if S::SNAP {
                     *acceleration = a;
                 }
-            },
-        );
+            }
+        });
     }
 
     /// As [`predict`](Self::predict), of some bodies alone.

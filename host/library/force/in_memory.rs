@@ -2,7 +2,6 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme, Sixth};
-use rayon::prelude::*;
 
 use super::block_steps::Way;
 use super::hermite;
@@ -15,6 +14,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{Energy, kinetic};
 use crate::fields::{BODIES_OF_A_TASK, External, Relativity};
 use crate::frame::Frame;
+use crate::parallel;
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
@@ -296,8 +296,7 @@ fn add_fields(state: &HostState, targets: Targets<'_>, order: usize, sums: &mut 
         };
         [x, v, a]
     };
-    let all = sums.par_iter_mut().with_min_len(BODIES_OF_A_TASK);
-    all.enumerate().for_each(|(k, sums)| {
+    parallel::change(sums, BODIES_OF_A_TASK, |k, sums| {
         let derivatives = sums.derivatives();
         let added = state.external.add_up_to(order, moving(k), derivatives);
         sums.set_derivatives(added);

@@ -2,8 +2,8 @@
 
 use gpu_kernels::abi::Separation;
 use gpu_kernels::schedule::spatial_sort;
-use rayon::prelude::*;
 
+use crate::parallel::{self, ELEMENTWISE};
 use crate::physics::ForceLaw;
 
 /// Map from the slots of a device's buffers to bodies.
@@ -47,8 +47,10 @@ impl Slots {
 
     /// Reorders values given by slot to values by body.
     pub(super) fn to_bodies<T: Copy + Send + Sync>(&self, by_slot: &[T]) -> Vec<T> {
-        let slots = self.by_body().into_par_iter();
-        slots.map(|slot| by_slot[slot as usize]).collect()
+        let slots = self.by_body();
+        parallel::each(slots.len(), ELEMENTWISE, |body| {
+            by_slot[slots[body] as usize]
+        })
     }
 
     /// Reorders values given by body to values by slot.
@@ -74,10 +76,10 @@ pub(super) fn measured(
         ForceLaw::Unit => 1.0,
         ForceLaw::Gravity | ForceLaw::AttractRepel { .. } => masses[i],
     };
-    let parts = positions.par_chunks(BODIES_OF_A_SUM).enumerate();
-    let sums_of = |(part, positions): (usize, &[[f64; 3]])| {
+    let parts: Vec<_> = positions.chunks(BODIES_OF_A_SUM).collect();
+    let sums_of = |part: usize| {
         let (mut sum, mut squares, mut moment) = (0.0, 0.0, [0.0; 3]);
-        for (i, position) in (part * BODIES_OF_A_SUM..).zip(positions) {
+        for (i, position) in (part * BODIES_OF_A_SUM..).zip(parts[part]) {
             let m = weight(i);
             sum += m;
             squares += m * m;
@@ -85,9 +87,8 @@ pub(super) fn measured(
         }
         (sum, squares, moment)
     };
-    let parts: Vec<(f64, f64, [f64; 3])> = parts.map(sums_of).collect();
     let (mut sum, mut squares, mut moment) = (0.0, 0.0, [0.0; 3]);
-    for part in parts {
+    for part in parallel::each(parts.len(), 1, sums_of) {
         sum += part.0;
         squares += part.1;
         moment = [0, 1, 2].map(|axis| moment[axis] + part.2[axis]);
@@ -95,13 +96,10 @@ pub(super) fn measured(
     // Without masses there are no forces, right at any distance.
     let total = if sum > 0.0 { sum } else { 1.0 };
     let typical = squares / total;
-    let mut radii: Vec<f64> = positions
-        .par_iter()
-        .map(|x| {
-            let square = |axis: usize| (x[axis] - moment[axis] / total).powi(2);
-            (square(0) + square(1) + square(2)).sqrt()
-        })
-        .collect();
+    let mut radii = parallel::each(positions.len(), ELEMENTWISE, |i| {
+        let square = |axis: usize| (positions[i][axis] - moment[axis] / total).powi(2);
+        (square(0) + square(1) + square(2)).sqrt()
+    });
     let half = radii.len() / 2;
     let radius = match radii.is_empty() {
         true => 0.0,
@@ -115,12 +113,13 @@ pub(super) fn measured(
         square_per_mass: STRONGEST_PULLS * radius * radius / total,
     };
     let centre = moment.map(|m| m / total);
-    let distances = positions.par_iter().map(|x| {
-        let along = [0, 1, 2].map(|axis| (x[axis] - centre[axis]).abs());
+    let distances = parallel::each(positions.len(), ELEMENTWISE, |i| {
+        let along = [0, 1, 2].map(|axis| (positions[i][axis] - centre[axis]).abs());
         along.into_iter().fold(0.0, f64::max)
     });
     let half_side = distances
-        .reduce(|| 0.0, f64::max)
+        .into_iter()
+        .fold(0.0, f64::max)
         .min(RADII_IN_CUBE * radius);
     let [x, y, z] = centre.map(|c| (c - half_side) as f32);
     let cells = f64::from(1_u32 << spatial_sort::BITS) / (2.0 * half_side);

@@ -5,11 +5,11 @@ use cuda_std::f16;
 use gpu_kernels::entries::LayoutDescription;
 use gpu_kernels::layout::Field;
 use gpu_kernels::numerics::Precision;
-use rayon::prelude::*;
 
 use super::order::Slots;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
+use crate::parallel::{self, ELEMENTWISE};
 
 /// The scalars of a buffer, in the layout's own precision.
 pub(super) enum Scalars {
@@ -132,21 +132,18 @@ pub(super) fn read_state(
     scalars: &Scalars,
     bodies: &mut Bodies,
 ) {
-    let Bodies {
-        x,
-        y,
-        z,
-        vx,
-        vy,
-        vz,
-        ..
-    } = bodies;
     let slots = slots.by_body();
-    let bodies = (x, y, z, vx, vy, vz, &slots).into_par_iter();
-    bodies.for_each(|(x, y, z, vx, vy, vz, &slot)| {
-        let local = |fields| local_vector(layout, stride, scalars, fields, slot);
-        [*x, *y, *z] = frame.position_from_local(local(POSITION));
-        [*vx, *vy, *vz] = frame.velocity_from_local(local(VELOCITY));
+    let mut parts = bodies.phase_parts(0..bodies.len(), ELEMENTWISE);
+    parallel::change(&mut parts, 1, |number, columns| {
+        for k in 0..columns[0].len() {
+            let slot = slots[number * ELEMENTWISE + k];
+            let local = |fields| local_vector(layout, stride, scalars, fields, slot);
+            let x = frame.position_from_local(local(POSITION));
+            let v = frame.velocity_from_local(local(VELOCITY));
+            for (column, value) in columns.iter_mut().zip(x.into_iter().chain(v)) {
+                column[k] = value;
+            }
+        }
     });
 }
 
@@ -208,8 +205,9 @@ pub(super) fn local_fields(
     fields: [Field; 3],
     n: u32,
 ) -> Vec<[f64; 3]> {
-    let vector = |i| local_vector(layout, stride, scalars, fields, i);
-    (0..n).into_par_iter().map(vector).collect()
+    parallel::each(n as usize, ELEMENTWISE, |i| {
+        local_vector(layout, stride, scalars, fields, i as u32)
+    })
 }
 
 /// Three scalars of a slot, in local units.
@@ -231,10 +229,10 @@ pub(super) fn local_sources(
     n: u32,
 ) -> (Vec<[f64; 3]>, Vec<f64>) {
     let value = |field, i| scalars.get((layout.scalar)(field, stride, i));
-    (0..n)
-        .into_par_iter()
-        .map(|i| (POSITION.map(|field| value(field, i)), value(Field::Mass, i)))
-        .unzip()
+    (
+        local_fields(layout, stride, scalars, POSITION, n),
+        parallel::each(n as usize, ELEMENTWISE, |i| value(Field::Mass, i as u32)),
+    )
 }
 
 /// Inverse of [`local_fields`].
@@ -260,10 +258,9 @@ pub(super) fn local_vectors(
     n: u32,
 ) -> Vec<[f64; 3]> {
     let value = |axis, i| scalars.get((layout.vector_scalar)(axis, stride, i));
-    (0..n)
-        .into_par_iter()
-        .map(|i| [value(0, i), value(1, i), value(2, i)])
-        .collect()
+    parallel::each(n as usize, ELEMENTWISE, |i| {
+        [0, 1, 2].map(|axis| value(axis, i as u32))
+    })
 }
 
 /// Inverse of [`local_vectors`].

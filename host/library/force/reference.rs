@@ -12,8 +12,6 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use rayon::prelude::*;
-
 pub use self::pairs::{accelerations, accelerations_of, jerks, jerks_of, potential_energy};
 use self::pairs::{fastest_approach, field_at, jerk_at, snap_at};
 use self::relativity::Relativity;
@@ -25,6 +23,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::frame::Frame;
+use crate::parallel;
 use crate::physics::Physics;
 use crate::vectors::difference;
 
@@ -122,7 +121,7 @@ impl InMemory for Reference {
             ..
         } = &self.state;
         let order = order(asked);
-        let force = |&i: &usize| {
+        let force = |i: usize| {
             let mut force = Forces::default();
             force.derivatives[0] = field_at(bodies, &self.physics, i).acceleration;
             if order > 0 {
@@ -135,7 +134,7 @@ impl InMemory for Reference {
             force
         };
         let targets = targets.indices(bodies.len());
-        Ok(targets.par_iter().map(force).collect())
+        Ok(parallel::each(targets.len(), 1, |k| force(targets[k])))
     }
 
     fn forces(
@@ -157,9 +156,8 @@ impl InMemory for Reference {
             }
         };
         let indices = targets.indices(self.state.bodies.len());
-        let bodies = indices.par_iter().zip(&mut forces);
-        bodies.for_each(|(&i, force)| {
-            force.derivatives = self.whole(i, force.derivatives, order(asked), relativity);
+        parallel::change(&mut forces, 1, |k, force| {
+            force.derivatives = self.whole(indices[k], force.derivatives, order(asked), relativity);
         });
         Ok(forces)
     }

@@ -28,11 +28,8 @@
 //! Layout: GADGET-4 documentation, "Snapshot file format"; SWIFT documentation, "Initial
 //! Conditions".
 //!
-//! Two libraries: `hdf5-pure` writes, `hdf5-reader` reads. The former reads too, but takes a
-//! chunk's size on trust (a file of 16 kB asks it for 4 GB, and ends the process where there is no
-//! such memory), decompresses a large chunk once for every block of it, and clamps what does not
-//! fit the type asked for. The latter bounds its memory by the file's size and checks every
-//! checksum.
+//! Two libraries of one project: `hdf5-writer` writes, and `hdf5-reader` reads. The latter bounds its memory by the
+//! file's size and checks every checksum. Tests have files of a third one, `hdf5-pure`.
 
 mod amuse;
 mod dataset;
@@ -42,8 +39,11 @@ mod units;
 
 use std::io::Write;
 
-use hdf5_pure::{AttrValue, Error, FileBuilder};
 use hdf5_reader::error::Error as Fault;
+use hdf5_writer::{
+    AttributeBuilder, DatasetBuilder, Error, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_SHUFFLE,
+    FilterDescription, Hdf5Builder, WriteOptions,
+};
 
 use super::column::Malformed;
 use super::{ReadFault, Snapshot, WriteFault};
@@ -59,12 +59,6 @@ fn type_of(kind: BodyKind) -> usize {
         BodyKind::Dark => 1,
         BodyKind::Star => 4,
     }
-}
-
-/// Numbers of a dataset that is written.
-enum Numbers {
-    Real(Vec<f64>),
-    Id(Vec<u64>),
 }
 
 /// Rows of a chunk as written: chunks of 1.5 MiB for positions, each with a checksum.
@@ -117,18 +111,108 @@ pub(super) fn write(
     for kind in &bodies.kind {
         counts[type_of(*kind)] += 1;
     }
-    let mut builder = FileBuilder::new();
-    let mut header = builder.create_group("Header");
-    let counts_of_type = || AttrValue::U32Array(counts.to_vec());
-    header.set_attr("NumPart_ThisFile", counts_of_type());
-    header.set_attr("NumPart_Total", counts_of_type());
-    header.set_attr("NumPart_Total_HighWord", AttrValue::U32Array(vec![0; 6]));
-    header.set_attr("MassTable", AttrValue::F64Array(vec![0.0; 6]));
-    header.set_attr("Time", AttrValue::F64(snapshot.time));
-    header.set_attr("Redshift", AttrValue::F64(0.0));
-    // 0 stands for an isolated system: with a box, yt drops what is outside of it.
-    header.set_attr("BoxSize", AttrValue::F64(0.0));
-    header.set_attr("NumFilesPerSnapshot", AttrValue::I32(1));
+    let file_of = || -> Result<Vec<u8>, Error> {
+        let plan = layout(snapshot, counts, units, gzip)?.into_plan()?;
+        plan.encode(WriteOptions::default())
+    };
+    Ok(file.write_all(&file_of()?)?)
+}
+
+impl From<Error> for WriteFault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(fault) => fault.into(),
+            other => Self::Hdf5(other.to_string()),
+        }
+    }
+}
+
+/// Groups, attributes and datasets of a file with these numbers of bodies of each type.
+fn layout(
+    snapshot: &Snapshot,
+    counts: [u32; 6],
+    units: Option<Units>,
+    gzip: Option<u32>,
+) -> Result<Hdf5Builder, Error> {
+    let bodies = &snapshot.bodies;
+    let mut builder = Hdf5Builder::new();
+    for attribute in header(snapshot, counts, units)? {
+        builder = builder.group_attribute("Header", attribute);
+    }
+    if let Some(units) = units {
+        let time = AttributeBuilder::scalar(
+            "UnitTime_in_s",
+            (1e2 * units.length) / (1e2 * units.speed()),
+        )?;
+        for attribute in in_cgs(units)?.into_iter().chain([time]) {
+            builder = builder.group_attribute("Units", attribute);
+        }
+    }
+    let filter = |id, client_data| FilterDescription {
+        id,
+        name: None,
+        client_data,
+    };
+    for kind in BodyKind::ALL {
+        let number = type_of(kind);
+        let n = u64::from(counts[number]);
+        if n == 0 {
+            continue;
+        }
+        let members = || (0..bodies.len()).filter(move |i| bodies.kind[*i] == kind);
+        let triples = |x: &[f64], y: &[f64], z: &[f64]| -> Vec<f64> {
+            members().flat_map(|i| [x[i], y[i], z[i]]).collect()
+        };
+        let [vectors, scalars] = [vec![n, 3], vec![n]];
+        let positions = triples(&bodies.x, &bodies.y, &bodies.z);
+        let velocities = triples(&bodies.vx, &bodies.vy, &bodies.vz);
+        let masses: Vec<f64> = members().map(|i| bodies.mass[i]).collect();
+        let ids: Vec<u64> = members().map(|i| bodies.id[i]).collect();
+        let name = |name: &str| format!("PartType{number}/{name}");
+        for dataset in [
+            DatasetBuilder::typed_data(name("Coordinates"), &vectors[..], &positions)?,
+            DatasetBuilder::typed_data(name("Velocities"), &vectors[..], &velocities)?,
+            DatasetBuilder::typed_data(name("Masses"), &scalars[..], &masses)?,
+            DatasetBuilder::typed_data(name("ParticleIDs"), &scalars[..], &ids)?,
+        ] {
+            let mut chunk = dataset.shape().to_vec();
+            chunk[0] = n.min(CHUNK_ROWS);
+            let mut dataset = dataset.chunked(chunk);
+            if let Some(level) = gzip {
+                dataset = dataset.filter(filter(FILTER_SHUFFLE, vec![]));
+                dataset = dataset.filter(filter(FILTER_DEFLATE, vec![level]));
+            }
+            builder = builder.dataset(dataset.filter(filter(FILTER_FLETCHER32, vec![])));
+        }
+    }
+    Ok(builder)
+}
+
+/// Attributes of `/Header`.
+fn header(
+    snapshot: &Snapshot,
+    counts: [u32; 6],
+    units: Option<Units>,
+) -> Result<Vec<AttributeBuilder>, Error> {
+    let scalar = AttributeBuilder::scalar::<f64>;
+    // Without it pynbody takes the age of the universe for the time.
+    let gigayear = 1e9 * crate::units::YEAR;
+    let in_gigayears = units.map_or(0.0, |units| snapshot.time * units.time / gigayear);
+    let mut header = vec![
+        AttributeBuilder::vector("NumPart_ThisFile", &counts)?,
+        AttributeBuilder::vector("NumPart_Total", &counts)?,
+        AttributeBuilder::vector("NumPart_Total_HighWord", &[0_u32; 6])?,
+        AttributeBuilder::vector("MassTable", &[0.0; 6])?,
+        scalar("Time", snapshot.time)?,
+        scalar("Redshift", 0.0)?,
+        // 0 stands for an isolated system: with a box, yt drops what is outside of it.
+        scalar("BoxSize", 0.0)?,
+        AttributeBuilder::scalar("NumFilesPerSnapshot", 1_i32)?,
+        AttributeBuilder::scalar("Flag_DoublePrecision", 1_i32)?,
+        scalar("Time_GYR", in_gigayears)?,
+        // A string of variable length makes yt fail; HubbleParam makes pynbody see cosmological units.
+        AttributeBuilder::fixed_string(CODE, ALLPAIRS),
+    ];
     for flag in [
         "Sfr",
         "Cooling",
@@ -137,70 +221,22 @@ pub(super) fn write(
         "Feedback",
         "IC_Info",
     ] {
-        header.set_attr(&format!("Flag_{flag}"), AttrValue::I32(0));
+        header.push(AttributeBuilder::scalar(format!("Flag_{flag}"), 0_i32)?);
     }
-    header.set_attr("Flag_DoublePrecision", AttrValue::I32(1));
-    // Without it pynbody takes the age of the universe for the time.
-    let gigayear = 1e9 * crate::units::YEAR;
-    let in_gigayears = units.map_or(0.0, |units| snapshot.time * units.time / gigayear);
-    header.set_attr("Time_GYR", AttrValue::F64(in_gigayears));
-    // A string of variable length makes yt fail; HubbleParam makes pynbody see cosmological units.
-    header.set_attr(CODE, AttrValue::AsciiString(ALLPAIRS.into()));
     if let Some(units) = units {
-        let (length, mass) = (1e2 * units.length, 1e3 * units.mass);
-        let speed = 1e2 * units.speed();
-        let mut system = builder.create_group("Units");
-        for group in [&mut header, &mut system] {
-            group.set_attr("UnitLength_in_cm", AttrValue::F64(length));
-            group.set_attr("UnitMass_in_g", AttrValue::F64(mass));
-            group.set_attr("UnitVelocity_in_cm_per_s", AttrValue::F64(speed));
-        }
-        system.set_attr("UnitTime_in_s", AttrValue::F64(length / speed));
-        builder.add_group(system.finish());
+        header.extend(in_cgs(units)?);
     }
-    builder.add_group(header.finish());
+    Ok(header)
+}
 
-    for kind in BodyKind::ALL {
-        let number = type_of(kind);
-        let n = u64::from(counts[number]);
-        if n == 0 {
-            continue;
-        }
-        let rows = n.min(CHUNK_ROWS);
-        let members = || (0..bodies.len()).filter(move |i| bodies.kind[*i] == kind);
-        let triples = |x: &[f64], y: &[f64], z: &[f64]| -> Vec<f64> {
-            members().flat_map(|i| [x[i], y[i], z[i]]).collect()
-        };
-        let mut part = builder.create_group(&format!("PartType{number}"));
-        let mut store = |name: &str, width: u64, data: Numbers| {
-            let dataset = part.create_dataset(name);
-            match data {
-                Numbers::Real(data) => dataset.with_f64_data(&data),
-                Numbers::Id(data) => dataset.with_u64_data(&data),
-            };
-            match width {
-                1 => dataset.with_chunks(&[rows]),
-                _ => dataset.with_shape(&[n, width]).with_chunks(&[rows, width]),
-            };
-            if let Some(level) = gzip {
-                dataset.with_shuffle().with_deflate(level);
-            }
-            dataset.with_fletcher32();
-        };
-        let positions = triples(&bodies.x, &bodies.y, &bodies.z);
-        store("Coordinates", 3, Numbers::Real(positions));
-        let velocities = triples(&bodies.vx, &bodies.vy, &bodies.vz);
-        store("Velocities", 3, Numbers::Real(velocities));
-        let masses = members().map(|i| bodies.mass[i]).collect();
-        store("Masses", 1, Numbers::Real(masses));
-        let ids = members().map(|i| bodies.id[i]).collect();
-        store("ParticleIDs", 1, Numbers::Id(ids));
-        builder.add_group(part.finish());
-    }
-    builder.finish_to(file).map_err(|error| match error {
-        Error::Io(fault) => fault.into(),
-        other => WriteFault::Hdf5(other.to_string()),
-    })
+/// Attributes with units of length, mass and velocity.
+fn in_cgs(units: Units) -> Result<[AttributeBuilder; 3], Error> {
+    let scalar = AttributeBuilder::scalar::<f64>;
+    Ok([
+        scalar("UnitLength_in_cm", 1e2 * units.length)?,
+        scalar("UnitMass_in_g", 1e3 * units.mass)?,
+        scalar("UnitVelocity_in_cm_per_s", 1e2 * units.speed())?,
+    ])
 }
 
 #[cfg(test)]

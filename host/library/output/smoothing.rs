@@ -11,10 +11,9 @@
 //! Spreading is three passes of a running mean in each direction: a Gaussian for the eye, at the
 //! same cost for any width.
 
+use crate::parallel;
 use std::f64::consts::{PI, SQRT_2};
 use std::ops::RangeInclusive;
-
-use rayon::prelude::*;
 
 /// A body as it falls on a picture.
 pub(super) struct Splat {
@@ -212,24 +211,22 @@ fn blur_rows_and_transpose(
     turned: &mut Vec<f64>,
 ) {
     bands.resize(height.div_ceil(LANES) * width, [0.0; LANES]);
-    let rows = cells.par_chunks(LANES * width);
-    let lines = bands.par_chunks_exact_mut(width).zip(rows);
-    lines.for_each_init(
-        || vec![[0.0; LANES]; width],
-        |means, (line, rows)| {
-            for (lane, row) in rows.chunks_exact(width).enumerate() {
-                let row = means.iter_mut().zip(row);
-                row.for_each(|(values, value)| values[lane] = *value);
-            }
-            running_mean(means, radius, line);
-            running_mean(line, radius, means);
-            running_mean(means, radius, line);
-        },
-    );
+    let rows = cells.chunks(LANES * width);
+    let mut lines: Vec<_> = bands.chunks_exact_mut(width).zip(rows).collect();
+    parallel::change(&mut lines, 1, |_, (line, rows)| {
+        let mut means = vec![[0.0; LANES]; width];
+        for (lane, row) in rows.chunks_exact(width).enumerate() {
+            let row = means.iter_mut().zip(row);
+            row.for_each(|(values, value)| values[lane] = *value);
+        }
+        running_mean(&means, radius, line);
+        running_mean(line, radius, &mut means);
+        running_mean(&means, radius, line);
+    });
     turned.resize(width * height, 0.0);
     // Several columns at a time, whose values lie side by side in a band.
-    let columns = turned.par_chunks_mut(LANES * height).enumerate();
-    columns.for_each(|(first, columns)| {
+    let mut columns: Vec<_> = turned.chunks_mut(LANES * height).collect();
+    parallel::change(&mut columns, 1, |first, columns| {
         for (row, band) in (0..height).step_by(LANES).zip(bands.chunks_exact(width)) {
             let values = &band[LANES * first..];
             for (column, values) in columns.chunks_exact_mut(height).zip(values) {

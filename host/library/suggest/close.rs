@@ -1,12 +1,11 @@
 //! Bodies that will come so close to each other, or to the centre of a field, that steps of one length do not follow them.
 
-use rayon::prelude::*;
-
 use super::step::{HEAVY_SHARE, Orbit, heaviest, times_in_fields, turn_in_fields, turn_in_plane};
 use super::{FEW, distance, median};
 use crate::bodies::Bodies;
 use crate::fields::External;
 use crate::neighbours::{mutual, nearest};
+use crate::parallel;
 use crate::physics::{ForceLaw, Physics};
 use crate::vectors::{cross, difference, dot};
 
@@ -148,9 +147,10 @@ pub fn fall_into_fields(bodies: &Bodies, external: &External, span: f64) -> bool
 /// The shortest time in which fields turn a body by a radian, on the way of bodies to their pericentres within a `span`.
 pub(super) fn time_in_falls(bodies: &Bodies, external: &External, span: f64) -> f64 {
     let every = bodies.len().div_ceil(FOLLOWED).max(1);
-    let followed = (0..bodies.len()).into_par_iter().step_by(every);
-    let times = followed.map(|i| time_in_fall(bodies, external, i, span));
-    times.reduce(|| f64::INFINITY, f64::min)
+    let times = parallel::each(bodies.len().div_ceil(every), 1, |k| {
+        time_in_fall(bodies, external, every * k, span)
+    });
+    times.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 /// The shortest time in which fields turn a body by a radian on its way to the pericentre about the centre of each field.

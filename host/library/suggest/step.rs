@@ -1,13 +1,12 @@
 //! The time step that suits bodies.
 
-use rayon::prelude::*;
-
 use super::close::time_in_falls;
 use super::softening::crossing_time;
 use super::{Chosen, FEW, distance, median, near_settings};
 use crate::bodies::{Bodies, Body};
 use crate::fields::External;
 use crate::neighbours::nearest;
+use crate::parallel;
 use crate::physics::{ForceLaw, Physics};
 use crate::vectors::{cross, difference, dot};
 
@@ -55,7 +54,7 @@ pub(super) fn times_in_fields(bodies: &Bodies, external: Option<&External>) -> V
         return vec![f64::INFINITY; bodies.len()];
     };
     let time = |i: usize| turn_in_fields(external, bodies.body(i).position);
-    (0..bodies.len()).into_par_iter().map(time).collect()
+    parallel::each(bodies.len(), 1, time)
 }
 
 /// Time in which external fields turn a body by a radian as far from a centre as this position, in the plane of a disc: a

@@ -16,9 +16,10 @@ use rayon::prelude::*;
 use crate::backend::Targets;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
+use crate::parallel::{self, ELEMENTWISE};
 
 use super::kernel::{BLOCK, Distance, LANES, Loop, add, load, splat};
-use super::{Cpu, ELEMENTWISE, put};
+use super::{Cpu, put};
 use crate::simd::Kernel;
 use crate::simd::{Lane, Lanes, Registers, Root, Vector};
 
@@ -196,10 +197,7 @@ pub(super) fn forces<R: Lane, const K: usize>(
         (local(i), R::from_f64(weight))
     };
     let sources: Vec<Source<R, K>> = match cpu.sources() {
-        None => {
-            let all = (0..bodies.len()).into_par_iter();
-            all.with_min_len(ELEMENTWISE).map(source).collect()
-        }
+        None => parallel::each(bodies.len(), ELEMENTWISE, source),
         Some(massive) => massive.iter().map(|&i| source(i)).collect(),
     };
     // Lanes past the last target compute on zeros and are never read.

@@ -24,7 +24,6 @@ use std::sync::Arc;
 
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::{Fourth, Sixth};
-use rayon::prelude::*;
 
 pub(super) use near_and_far::{Inside, ListSums, noise};
 pub use points::{field_at, potentials, tides_at};
@@ -41,6 +40,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::fields::External;
 use crate::frame::Frame;
+use crate::parallel;
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
@@ -366,8 +366,9 @@ fn in_tasks<S: Send, T: Sync>(
     work: impl Fn(usize, &mut [S], &[T]) + Sync,
 ) {
     let task = groups_per_task(targets.len());
-    let tasks = sums.par_chunks_mut(task).zip(targets.par_chunks(task));
-    tasks.enumerate().for_each(|(index, (sums, targets))| {
+    let tasks = sums.chunks_mut(task).zip(targets.chunks(task));
+    let mut tasks: Vec<_> = tasks.collect();
+    parallel::change(&mut tasks, 1, |index, (sums, targets)| {
         work(index * task * LANES, sums, targets);
     });
 }
@@ -387,9 +388,6 @@ fn lanes_of<R: Copy>(groups: &[Group<R>]) -> impl Iterator<Item = [R; 3]> {
     };
     groups.iter().flat_map(lanes)
 }
-
-/// Bodies that a thread takes where the work of a body is little.
-pub(super) const ELEMENTWISE: usize = 1 << 9;
 
 /// Interactions that are computed sooner than other threads are woken and waited for, which takes
 /// some 10 µs.

@@ -27,12 +27,11 @@ use gpu_kernels::neighbour_scheme::{
     norm, sum,
 };
 use gpu_kernels::schedule::block_steps::{Fourth, SPAN, Scheme};
-use rayon::prelude::*;
 
 use super::derivatives::{ALONE, Group, Source, Sums};
 use super::kernel::LANES;
 use super::near_and_far::{Far, Inside, ListSums, Squares, noise};
-use super::{Choices, Cpu, ELEMENTWISE, put};
+use super::{Choices, Cpu, put};
 use crate::backend::{
     Backend, BlockCounts, ForceError, HighestDerivative, Operation, Sphere, Targets,
 };
@@ -41,6 +40,7 @@ use crate::force::block_steps::{SinceQuestion, Way, all_go_on, guarded, level, n
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
+use crate::parallel::{self, ELEMENTWISE};
 use crate::simd::Lane;
 
 /// Parts of the force on a body where its steps began, and the steps.
@@ -116,9 +116,8 @@ impl<'a, R: Lane> Sum<'a, R> {
 
     /// All bodies as they are.
     fn sources(&self) -> Vec<Source<f64, 2>> {
-        let all = (0..self.cpu.state.bodies.len()).into_par_iter();
         let source = |i| self.source(i, self.cpu.state.phase(i).into());
-        all.with_min_len(ELEMENTWISE).map(source).collect()
+        parallel::each(self.cpu.state.bodies.len(), ELEMENTWISE, source)
     }
 
     /// The force on bodies, at most [`LANES`], of all outside of their spheres, and who is inside.
@@ -225,7 +224,7 @@ impl<'a, R: Lane> Sum<'a, R> {
                 limit => (radius, inside(limit)),
             }
         };
-        own.par_iter().map(list).collect()
+        parallel::each(own.len(), 1, |k| list(&own[k]))
     }
 }
 
@@ -381,9 +380,10 @@ fn begin<R: Lane>(
             listed: list.len() as u64,
         }
     };
-    let begun: Vec<Begun> = own.par_iter().zip(&lists).map(begun).collect();
+    let begun = parallel::each(own.len(), 1, |k| begun((&own[k], &lists[k])));
     let begun = cpu.team.of_all(&bodies, &begun);
-    let part = |(i, begun): (usize, &Begun)| {
+    let part = |i: usize| {
+        let begun = &begun[i];
         let whole = [cpu.state.accelerations[i], cpu.state.jerks[i]];
         let field = field_of_whole(&cpu.state.external, cpu.state.phase(i).into(), whole[0]);
         let regular = match begun.radius == f64::INFINITY {
@@ -398,7 +398,7 @@ fn begin<R: Lane>(
             ..Parts::default()
         }
     };
-    let mut parts: Vec<Parts> = begun.par_iter().enumerate().map(part).collect();
+    let mut parts = parallel::each(n, ELEMENTWISE, part);
     for (&i, (_, list)) in own.iter().zip(lists) {
         parts[i].list = list;
     }
@@ -455,7 +455,8 @@ fn first_steps<R: Lane>(
         [guarded(allowed, near.approach), regular]
     };
     let bodies: Vec<usize> = (0..parts.len()).collect();
-    let steps: Vec<[f64; 2]> = cpu.team.own(&bodies).par_iter().map(step).collect();
+    let own = cpu.team.own(&bodies);
+    let steps = parallel::each(own.len(), 1, |k| step(&own[k]));
     Ok(cpu.team.of_all(&bodies, &steps))
 }
 
@@ -502,21 +503,19 @@ fn ends<R: Lane>(
         _ => &all[..],
     };
     let (own, own_due) = (cpu.team.own(block), cpu.team.own(&due));
-    let groups = own_due.par_chunks(LANES);
-    let far: Vec<(Forces, Vec<u32>)> = groups
-        .flat_map_iter(|group| sum_of.far(group, &all, sources))
-        .collect();
+    let groups: Vec<&[usize]> = own_due.chunks(LANES).collect();
+    let far = parallel::each(groups.len(), 1, |k| sum_of.far(groups[k], &all, sources));
+    let far: Vec<(Forces, Vec<u32>)> = far.into_iter().flatten().collect();
     let newly = |(&i, (outside, list)): (&usize, &(Forces, Vec<u32>))| NewForces {
         outside: *outside,
         inside: near(i, list),
         listed: list.len() as u64,
     };
-    let regular: Vec<NewForces> = own_due.par_iter().zip(&far).map(newly).collect();
+    let regular = parallel::each(own_due.len(), 1, |k| newly((&own_due[k], &far[k])));
     let irregular = |&i: &usize| near(i, &parts[i].list);
-    let irregular: Vec<Forces> = match own.len() * wanted <= ALONE {
-        true => own.iter().map(irregular).collect(),
-        false => own.par_iter().map(irregular).collect(),
-    };
+    let irregular = parallel::each(own.len(), (ALONE / 2).div_ceil(wanted), |k| {
+        irregular(&own[k])
+    });
     let irregular = cpu.team.of_all(block, &irregular);
     let regular = match due.is_empty() {
         true => vec![],

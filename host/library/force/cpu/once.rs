@@ -22,6 +22,7 @@ use gpu_kernels::numerics::Precision;
 use rayon::prelude::*;
 
 use super::kernel::{BLOCK, Distance, Group, LANES, Meet, Pull, Source, Tile};
+use crate::parallel;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
 use crate::simd::Lane;
@@ -59,19 +60,16 @@ pub(super) fn pulls<R: Lane>(
 ) -> Vec<[f64; 3]> {
     let side = side(sources.len());
     let places = Places::new(sources.len().div_ceil(side), team);
-    let chunks = sources.par_chunks(side);
-    let groups = targets.par_chunks(side / LANES);
-    let mut tiles: Vec<(usize, Tile<R>)> = chunks
-        .zip(groups)
-        .enumerate()
-        .map(|(index, (sources, targets))| {
-            let mut tile = Tile::of(targets, sources);
-            if places.are_mine(index) {
-                tile.meet_itself(targets, sources, distance, instructions);
-            }
-            (index, tile)
-        })
-        .collect();
+    let groups = targets.chunks(side / LANES);
+    let parts: Vec<_> = sources.chunks(side).zip(groups).collect();
+    let mut tiles = parallel::each(parts.len(), 1, |index| {
+        let (sources, targets) = parts[index];
+        let mut tile = Tile::of(targets, sources);
+        if places.are_mine(index) {
+            tile.meet_itself(targets, sources, distance, instructions);
+        }
+        (index, tile)
+    });
     if tiles.len() % 2 == 1 {
         // Who meets this one has a round's rest.
         tiles.push((tiles.len(), Tile::empty()));

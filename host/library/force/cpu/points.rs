@@ -1,11 +1,9 @@
 //! The field of bodies at points, and their potential at each other.
 
-use rayon::prelude::*;
-
 use super::derivatives::{Pull as PullWithJerk, Sums};
 use super::kernel::{Distance, LANES, Potential, Pull};
 use super::test_particles::Kinds;
-use super::{Choices, Packed, groups_per_task, in_tasks};
+use super::{Choices, Packed, in_tasks};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -46,11 +44,7 @@ pub fn tides_at(bodies: &Bodies, physics: &Physics, points: &[[f64; 3]]) -> Vec<
     let sources: Vec<_> = packed.sources.iter().map(at_rest).collect();
     // A point that moves along an axis sees the tensor's column as jerk.
     let mut columns = vec![[Sums::<2>::NONE; 3]; packed.targets.len()];
-    let task = groups_per_task(packed.targets.len());
-    let tasks = columns
-        .par_chunks_mut(task)
-        .zip(packed.targets.par_chunks(task));
-    tasks.for_each(|(columns, targets)| {
+    in_tasks(&mut columns, &packed.targets, |_, columns, targets| {
         for (columns, target) in columns.iter_mut().zip(targets) {
             for (axis, sums) in columns.iter_mut().enumerate() {
                 let mut velocity = [[0.0; LANES]; 3];

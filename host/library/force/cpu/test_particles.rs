@@ -15,15 +15,15 @@ use std::ops::Range;
 
 use gpu_kernels::interaction::interact;
 use gpu_kernels::numerics::{Closest, Precision};
-use rayon::prelude::*;
 
 use super::kernel::{BLOCK, Distance, Group, LANES, Loop, Pull, Source, load, splat};
-use super::{Choices, Cpu, ELEMENTWISE, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
+use super::{Choices, Cpu, INTERACTIONS_ALONE, Packed, in_tasks, lanes_of, put};
 use crate::backend::{HighestDerivative, Operation};
 use crate::bodies::Bodies;
 use crate::force::host_state::HostState;
 use crate::force::in_memory::InMemory;
 use crate::frame::Frame;
+use crate::parallel::{self, ELEMENTWISE};
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::Kernel;
@@ -312,18 +312,17 @@ impl<R: Lane> Cpu<R> {
             Some(shares) => shares[self.team.rank()].clone(),
             None => 0..count,
         };
-        let groups = kinds.massless[mine.clone()]
-            .par_chunks(LANES)
-            .with_min_len(ELEMENTWISE / LANES);
-        let groups = groups.map(|indices| {
+        let massless = &kinds.massless[mine.clone()];
+        let groups = massless.len().div_ceil(LANES);
+        let targets: Vec<Group<R>> = parallel::each(groups, ELEMENTWISE / LANES, |number| {
             let mut group = [[R::default(); LANES]; 3];
-            for (lane, &i) in indices.iter().enumerate() {
+            let indices = massless[number * LANES..].iter().take(LANES);
+            for (lane, &i) in indices.enumerate() {
                 let position = frame.position_to_local([bodies.x[i], bodies.y[i], bodies.z[i]]);
                 put(&mut group, lane, position.map(R::from_f64));
             }
             group
         });
-        let targets: Vec<Group<R>> = groups.collect();
         let Choices {
             root,
             instructions,
@@ -444,52 +443,46 @@ impl<R: Lane> Cpu<R> {
             Some(shares) => shares[self.team.rank()].clone(),
             None => 0..accelerations.len(),
         };
-        let columns = (
-            b.x[mine.clone()].par_chunks_mut(BODIES),
-            b.y[mine.clone()].par_chunks_mut(BODIES),
-            b.z[mine.clone()].par_chunks_mut(BODIES),
-            b.vx[mine.clone()].par_chunks_mut(BODIES),
-            b.vy[mine.clone()].par_chunks_mut(BODIES),
-            b.vz[mine.clone()].par_chunks_mut(BODIES),
-            accelerations[mine].par_chunks_mut(BODIES),
-        );
-        columns
-            .into_par_iter()
-            .for_each(|(x, y, z, vx, vy, vz, accelerations)| {
-                let mut tile = Tile {
-                    x: NOTHING,
-                    v: NOTHING,
-                    a: NOTHING,
-                };
-                let columns = [[x, y, z], [vx, vy, vz]];
-                for (state, columns) in [&mut tile.x, &mut tile.v].into_iter().zip(&columns) {
-                    for (axis, column) in columns.iter().enumerate() {
-                        for (k, value) in column.iter().enumerate() {
-                            state[k / LANES][axis][k % LANES] = *value;
-                        }
+        let columns = b.phase_parts(mine.clone(), BODIES).into_iter();
+        let mut parts: Vec<_> = columns
+            .zip(accelerations[mine].chunks_mut(BODIES))
+            .collect();
+        parallel::change(&mut parts, 1, |_, (columns, accelerations)| {
+            let mut tile = Tile {
+                x: NOTHING,
+                v: NOTHING,
+                a: NOTHING,
+            };
+            let (positions, velocities) = columns.split_at_mut(3);
+            let columns = [positions, velocities];
+            for (state, columns) in [&mut tile.x, &mut tile.v].into_iter().zip(&columns) {
+                for (axis, column) in columns.iter().enumerate() {
+                    for (k, value) in column.iter().enumerate() {
+                        state[k / LANES][axis][k % LANES] = *value;
                     }
                 }
-                for (k, &a) in accelerations.iter().enumerate() {
-                    put(&mut tile.a[k / LANES], k % LANES, a);
-                }
-                instructions.run(Follow {
-                    tile: &mut tile,
-                    groups: accelerations.len().div_ceil(LANES),
-                    moves,
-                    evaluations,
-                    root,
-                });
-                for (state, columns) in [&tile.x, &tile.v].into_iter().zip(columns) {
-                    for (axis, column) in columns.into_iter().enumerate() {
-                        for (k, value) in column.iter_mut().enumerate() {
-                            *value = state[k / LANES][axis][k % LANES];
-                        }
-                    }
-                }
-                for (a, of_lane) in accelerations.iter_mut().zip(lanes_of(&tile.a)) {
-                    *a = of_lane;
-                }
+            }
+            for (k, &a) in accelerations.iter().enumerate() {
+                put(&mut tile.a[k / LANES], k % LANES, a);
+            }
+            instructions.run(Follow {
+                tile: &mut tile,
+                groups: accelerations.len().div_ceil(LANES),
+                moves,
+                evaluations,
+                root,
             });
+            for (state, columns) in [&tile.x, &tile.v].into_iter().zip(columns) {
+                for (axis, column) in columns.iter_mut().enumerate() {
+                    for (k, value) in column.iter_mut().enumerate() {
+                        *value = state[k / LANES][axis][k % LANES];
+                    }
+                }
+            }
+            for (a, of_lane) in accelerations.iter_mut().zip(lanes_of(&tile.a)) {
+                *a = of_lane;
+            }
+        });
         if let Some(shares) = shares {
             for column in [
                 &mut b.x, &mut b.y, &mut b.z, &mut b.vx, &mut b.vy, &mut b.vz,

@@ -3,10 +3,10 @@
 //! A step of level l is 2⁻ˡ of the span, and begins at a multiple of its length. So steps of a level end together, and with
 //! them all finer ones.
 
+use crate::parallel;
 use std::mem;
 
 use gpu_kernels::schedule::block_steps::{DEEPEST, SPAN};
-use rayon::prelude::*;
 
 use super::coarsest_from;
 
@@ -90,7 +90,9 @@ impl Levels {
     /// Slots with steps of this level or finer ones, in order.
     fn of_levels_from(&self, coarsest: u32) -> Vec<usize> {
         let length = length_of_part(self.of_slot.len());
-        let of_part = |(part, levels): (usize, &[u32])| {
+        let parts: Vec<&[u32]> = self.of_slot.chunks(length).collect();
+        let of_part = |part: usize| {
+            let levels = parts[part];
             // Without a branch, which would be hard to foresee.
             let (mut found, mut count) = (vec![0; levels.len()], 0);
             for (k, &level) in levels.iter().enumerate() {
@@ -100,8 +102,7 @@ impl Levels {
             found.truncate(count);
             found
         };
-        let parts = self.of_slot.par_chunks(length).enumerate();
-        parts.map(of_part).collect::<Vec<_>>().concat()
+        parallel::each(parts.len(), 1, of_part).concat()
     }
 }
 

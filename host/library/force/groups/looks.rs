@@ -1,11 +1,10 @@
 //! Looks at groups: energies, and the places of members.
 
-use rayon::prelude::*;
-
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::force::host_state::HostState;
 use crate::groups::{Few, Group, Vector};
 use crate::neighbours::Tree;
+use crate::parallel;
 use crate::physics::Physics;
 use crate::vectors::{difference, dot};
 
@@ -99,9 +98,9 @@ impl HostState {
             }
             [moving / g, potential.value()]
         };
-        let each: Vec<[f64; 2]> = groups.all.par_iter().map(of_group).collect();
+        let of_groups = parallel::each(groups.all.len(), 1, |k| of_group(&groups.all[k]));
         let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
-        for [of_kinetic, of_potential] in each {
+        for [of_kinetic, of_potential] in of_groups {
             kinetic.add(of_kinetic);
             potential.add(of_potential);
         }

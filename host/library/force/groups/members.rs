@@ -1,7 +1,5 @@
 //! Motion of the members of a group, perturbed by its partners.
 
-use rayon::prelude::*;
-
 use super::Course;
 use super::paths::{Paths, Polynomial, farthest, place};
 use crate::backend::ForceError;
@@ -14,6 +12,7 @@ use crate::groups::{
     Alone, CAPACITY, External, Few, Group, Groups, Inner, Multiple, Pair, Perturbation, Ring, SEEN,
     Scheme, Vector, Zone, about_centre,
 };
+use crate::parallel;
 use crate::simd::InstructionSet;
 use crate::vectors::{difference, dot};
 
@@ -369,13 +368,10 @@ impl Course<'_> {
         let is_behind = |&number: &usize| self.groups.all[number].time() < time;
         let behind: Vec<usize> = numbers.iter().copied().filter(is_behind).collect();
         let around = self.surroundings();
-        let followed = |&number: &usize| around.followed(&around.groups.all[number], time);
-        let each: Vec<_> = match behind.len() {
-            0 => return Ok(()),
-            1 => behind.iter().map(followed).collect(),
-            _ => behind.par_iter().map(followed).collect(),
-        };
-        for (number, followed) in behind.into_iter().zip(each) {
+        let all = parallel::each(behind.len(), 1, |k| {
+            around.followed(&around.groups.all[behind[k]], time)
+        });
+        for (number, followed) in behind.into_iter().zip(all) {
             let Followed {
                 inner,
                 impulses,

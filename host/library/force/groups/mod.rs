@@ -28,7 +28,6 @@ pub(crate) use begin::pairs_at_start;
 pub(super) use begin::{begin, correct_for_members};
 
 use gpu_kernels::schedule::block_steps::SPAN;
-use rayon::prelude::*;
 
 use self::corrections::Correction;
 use self::levels::Levels;
@@ -42,6 +41,7 @@ use crate::force::hermite_order::Order;
 use crate::force::in_memory::{Block, Forces, InMemory, order, time_in};
 use crate::frame::Frame;
 use crate::groups::{Groups, Vector, heavy_above};
+use crate::parallel;
 use crate::simd::InstructionSet;
 
 /// Factor by which distances are taken for more than they are, because they are rounded.
@@ -142,10 +142,7 @@ fn level_from(now: u64, wanted: u32) -> u32 {
 fn of_each<T: Send>(count: usize, several: usize, of: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     match count < several {
         true => (0..count).map(of).collect(),
-        false => {
-            let all = (0..count).into_par_iter();
-            all.with_min_len(several / 4).map(of).collect()
-        }
+        false => parallel::each(count, several / 4, of),
     }
 }
 
@@ -292,13 +289,11 @@ impl<'a> Course<'a> {
             return;
         }
         let derivatives = order(self.order.highest());
-        let of_slots = forces.par_iter_mut().zip(slots);
-        of_slots
-            .with_min_len(BODIES_OF_A_TASK)
-            .for_each(|(force, &i)| {
-                let [x, v] = view.phase(i);
-                let moving = [x, v, view.acceleration(i)];
-                force.derivatives = external.add_up_to(derivatives, moving, force.derivatives);
-            });
+        parallel::change(forces, BODIES_OF_A_TASK, |k, force| {
+            let i = slots[k];
+            let [x, v] = view.phase(i);
+            let moving = [x, v, view.acceleration(i)];
+            force.derivatives = external.add_up_to(derivatives, moving, force.derivatives);
+        });
     }
 }

@@ -11,7 +11,6 @@ use gpu_kernels::neighbour_scheme::{
     Force, LARGEST_REGULAR, Regular, difference, extrapolated, growth, norm,
 };
 use gpu_kernels::schedule::block_steps::SPAN;
-use rayon::prelude::*;
 
 use super::places::Places;
 use super::slots::View;
@@ -22,6 +21,7 @@ use crate::force::cpu::{Inside, ListSums, noise};
 use crate::force::in_memory::{Forces, time_in};
 use crate::groups::Vector;
 use crate::neighbours::radii;
+use crate::parallel;
 use crate::simd::InstructionSet;
 use crate::variants::RootName;
 
@@ -391,10 +391,9 @@ impl Course<'_> {
             None => Forces::default(),
             Some(parts) => view.of_list(&sums, &near.slots, slot, &parts.list.bodies),
         };
-        let forces = match own.len() * near.wanted <= ALONE {
-            true => own.iter().map(of_list).collect(),
-            false => own.par_iter().map(of_list).collect(),
-        };
+        let forces = parallel::each(own.len(), (ALONE / 2).div_ceil(near.wanted), |k| {
+            of_list(&own[k])
+        });
         let (instructions, now) = (self.instructions, self.now);
         let listed = |&slot: &usize| {
             let Sphere { radius, .. } = state.spheres[slot];
@@ -411,7 +410,7 @@ impl Course<'_> {
             }
             view.listed(&sums, (near, instructions), places.as_ref(), slot, radius)
         };
-        let listed: Vec<(Found, Vec<u32>)> = own_due.par_iter().map(listed).collect();
+        let listed = parallel::each(own_due.len(), 1, |k| listed(&own_due[k]));
         let (found, lists): (Vec<Found>, Vec<Vec<u32>>) = listed.into_iter().unzip();
         let forces = self.of_all(slots, forces);
         let found = match due.is_empty() {

@@ -1,12 +1,11 @@
 //! Slots that are near a slot now, found by places where slots were some time ago.
 
-use rayon::prelude::*;
-
 use super::levels::Levels;
 use super::slots::{Pull, View};
 use super::{Course, MARGIN, of_each};
 use crate::groups::Vector;
 use crate::neighbours::Tree;
+use crate::parallel;
 use crate::vectors::{difference, dot};
 
 /// Points that are looked at before a tree is built anew, as a multiple of the live slots. The older the tree, the more
@@ -100,9 +99,7 @@ impl Places {
         }
         for class in &mut self.classes {
             let (tree, is_stale) = (&class.tree, &self.is_stale);
-            let places = class.moved.par_iter_mut().enumerate();
-            let places = places.with_min_len(SLOTS_OF_A_TASK);
-            places.for_each(|(place, moved)| {
+            parallel::change(&mut class.moved, SLOTS_OF_A_TASK, |place, moved| {
                 let slot = tree.index(place);
                 if is_stale[slot] {
                     *moved = moves(slot, tree.point(place));
@@ -163,9 +160,11 @@ impl Course<'_> {
     fn find_places(&self) -> Places {
         let slots = self.gm.len();
         let (view, levels) = (self.view(), &self.levels);
-        let place = |slot: usize| (view.phase(slot)[0], MARGIN * view.path(slot, levels));
-        let all = (0..slots).into_par_iter().with_min_len(SLOTS_OF_A_TASK);
-        let (points, moved): (Vec<Vector>, Vec<f64>) = all.map(place).unzip();
+        let points: Vec<Vector> =
+            parallel::each(slots, SLOTS_OF_A_TASK, |slot| view.phase(slot)[0]);
+        let moved = parallel::each(slots, SLOTS_OF_A_TASK, |slot| {
+            MARGIN * view.path(slot, levels)
+        });
         let mut classes = vec![vec![]; CLASSES];
         for slot in 0..slots {
             // Without mass, the last.

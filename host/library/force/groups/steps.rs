@@ -1,7 +1,6 @@
 //! Steps of slots: where they end, and the next ones begin.
 
 use gpu_kernels::schedule::block_steps::Ended;
-use rayon::prelude::*;
 
 use super::corrections::Correction;
 use super::levels::length_of_part;
@@ -14,6 +13,7 @@ use crate::force::hermite_order::Order;
 use crate::force::host_state::{Beginning, HostState};
 use crate::force::in_memory::{Forces, time_in};
 use crate::groups::{Groups, Vector};
+use crate::parallel;
 use crate::vectors::dot;
 
 /// First step of a body after its group changed, by |a|/|j|.
@@ -143,8 +143,8 @@ impl Course<'_> {
         let changed: Result<Vec<(usize, u32)>, ForceError> = match slots.len() < MANY {
             true => slots.iter().filter_map(changed).collect(),
             false => {
-                let slots = slots.par_iter().with_min_len(SEVERAL);
-                slots.filter_map(changed).collect()
+                let all = parallel::each(slots.len(), SEVERAL, |k| changed(&slots[k]));
+                all.into_iter().flatten().collect()
             }
         };
         for (slot, level) in changed? {
@@ -177,46 +177,46 @@ impl Course<'_> {
             now: self.now,
             shortest: self.counts.shortest,
         };
-        let end = |mut own: OwnSlots<'_>, slots: &[usize], forces: &[Forces]| {
+        let end = |own: &mut OwnSlots<'_>, slots: &[usize], forces: &[Forces]| {
             let each = slots.iter().zip(forces);
-            let sudden = each.filter_map(|(&slot, force)| ending.end(&mut own, slot, force));
+            let sudden = each.filter_map(|(&slot, force)| ending.end(own, slot, force));
             sudden.collect::<Vec<_>>()
         };
         let sudden: Vec<(usize, f64)> = match slots.len() < SEVERAL {
             true => {
-                let own = OwnSlots {
+                let mut own = OwnSlots {
                     first: 0,
                     beginnings,
                     own_steps,
                     impulses: &mut self.impulses,
                     nearest: &mut self.nearest,
                 };
-                end(own, slots, forces)
+                end(&mut own, slots, forces)
             }
             false => {
                 let length = length_of_part(self.begun.len());
-                let parts = (
-                    beginnings.par_chunks_mut(length),
-                    own_steps.par_chunks_mut(length),
-                    self.impulses.par_chunks_mut(length),
-                    self.nearest.par_chunks_mut(length),
-                );
-                let parts = parts.into_par_iter().enumerate();
-                parts
-                    .flat_map_iter(|(part, (beginnings, own_steps, impulses, nearest))| {
-                        let first = part * length;
-                        let [from, to] = [first, first + length]
-                            .map(|limit| slots.partition_point(|&slot| slot < limit));
-                        let own = OwnSlots {
-                            first,
+                let parts = beginnings
+                    .chunks_mut(length)
+                    .zip(own_steps.chunks_mut(length));
+                let parts = parts.zip(self.impulses.chunks_mut(length));
+                let parts = parts.zip(self.nearest.chunks_mut(length)).enumerate();
+                let own =
+                    parts.map(
+                        |(part, (((beginnings, own_steps), impulses), nearest))| OwnSlots {
+                            first: part * length,
                             beginnings,
                             own_steps,
                             impulses,
                             nearest,
-                        };
-                        end(own, &slots[from..to], &forces[from..to])
-                    })
-                    .collect()
+                        },
+                    );
+                let mut parts: Vec<_> = own.map(|own| (own, vec![])).collect();
+                parallel::change(&mut parts, 1, |_, (own, sudden)| {
+                    let [from, to] = [own.first, own.first + length]
+                        .map(|limit| slots.partition_point(|&slot| slot < limit));
+                    *sudden = end(own, &slots[from..to], &forces[from..to]);
+                });
+                parts.into_iter().flat_map(|(_, sudden)| sudden).collect()
             }
         };
         self.changed.extend(slots);

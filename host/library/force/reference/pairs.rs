@@ -5,19 +5,17 @@
 //! the single terms: with u = 2⁻⁵³ at most 15u of each (separation 1, distance² 6, their
 //! quotients 7 and 6, product 1), in practice near 2u, of `Σ_j |a_ij|`.
 
-use rayon::prelude::*;
-
 use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, ReferenceForce};
+use crate::parallel;
 use crate::physics::Physics;
 use crate::vectors::dot;
 
 /// Accelerations of all bodies.
 pub fn accelerations(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
-    let fields = (0..bodies.len())
-        .into_par_iter()
-        .map(|i| field_at(bodies, physics, i));
-    fields.map(|field| field.acceleration).collect()
+    parallel::each(bodies.len(), 1, |i| {
+        field_at(bodies, physics, i).acceleration
+    })
 }
 
 /// Accelerations of the bodies with the indices `targets`, each pulled by all bodies.
@@ -29,10 +27,7 @@ pub fn accelerations_of(
     physics: &Physics,
     targets: &[usize],
 ) -> Vec<ReferenceForce> {
-    targets
-        .par_iter()
-        .map(|&i| field_at(bodies, physics, i))
-        .collect()
+    parallel::each(targets.len(), 1, |k| field_at(bodies, physics, targets[k]))
 }
 
 /// Potential energy `−Σ_{i<j} m_i m_j (G/d − H/(3d³))`; pairs at distance zero with ε = 0 are left out.
@@ -46,7 +41,7 @@ pub fn potential_energy(bodies: &Bodies, physics: &Physics) -> f64 {
         });
         physics.weight(bodies.mass[i]) * terms.collect::<CompensatedSum>().value()
     };
-    let terms: Vec<f64> = (0..bodies.len()).into_par_iter().map(of_body).collect();
+    let terms = parallel::each(bodies.len(), 1, of_body);
     -terms.into_iter().collect::<CompensatedSum>().value()
 }
 
@@ -157,15 +152,14 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Re
             gradient_scatter: gradient_squares.sqrt(),
         }
     };
-    targets.par_iter().map(field).collect()
+    parallel::each(targets.len(), 1, |k| field(&targets[k]))
 }
 
 /// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. The formula is
 /// spelled apart from the kernels', too: a contribution turns with v and weakens with the
 /// distance.
 pub fn jerks(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
-    let all = (0..bodies.len()).into_par_iter();
-    all.map(|i| jerk_at(bodies, physics, i)).collect()
+    parallel::each(bodies.len(), 1, |i| jerk_at(bodies, physics, i))
 }
 
 pub(super) fn jerk_at(bodies: &Bodies, physics: &Physics, i: usize) -> [f64; 3] {

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use cuda_driver::Graph;
 use gpu_kernels::schedule::block_steps::{Phase, TOLD_HEAD, told_of_body};
-use rayon::prelude::*;
 
 use super::Resident;
 use crate::backend::{ForceError, GUARD, HighestDerivative};
@@ -12,6 +11,7 @@ use crate::force::device::Device;
 use crate::force::host_state::Beginning;
 use crate::force::in_memory::{Block, Forces, order};
 use crate::frame::Frame;
+use crate::parallel;
 use crate::plan::block_steps::{BlockKernels, BlockScheme, Part};
 use crate::variants::Bus;
 
@@ -128,9 +128,11 @@ impl<D: Device> ForceDevice<D> {
             let size = told_of_body(kernels.order) as usize;
             let (changes, targets) = bodies.split_at_mut(size * changed.len());
             for (records, all) in [(changes, changed), (targets, slots)] {
-                let records = records.par_chunks_exact_mut(size).zip(all);
-                let records = records.with_min_len(RECORDS_OF_A_TASK);
-                records.for_each(|(told, &i)| record(told, i));
+                let records = records.chunks_exact_mut(size).take(all.len());
+                let mut records: Vec<_> = records.collect();
+                parallel::change(&mut records, RECORDS_OF_A_TASK, |k, told| {
+                    record(told, all[k])
+                });
             }
         })?;
         // SAFETY: `self` holds the buffers as long as the record.
@@ -161,7 +163,7 @@ impl<D: Device> ForceDevice<D> {
         let (kernels, _) = self.kernels(wanted)?;
         let coupling = frame.coupling_to_local(&resident.physics);
         let units = [2, 3, 4].map(|k| coupling * frame.length / frame.time.powi(k));
-        let each = kernels.row_bytes() / size_of::<Told>();
+        let row = kernels.row_bytes() / size_of::<Told>();
         let mut forces = vec![];
         resident.device.on_host(&self.forces, &mut |bytes| {
             let sums: &[Told] = bytemuck::cast_slice(bytes);
@@ -178,8 +180,7 @@ impl<D: Device> ForceDevice<D> {
                     nearest: frame.length / sums[1][3].sqrt(),
                 }
             };
-            let all = sums.par_chunks_exact(each).take(count);
-            forces = all.with_min_len(RECORDS_OF_A_TASK).map(of).collect();
+            forces = parallel::each(count, RECORDS_OF_A_TASK, |k| of(&sums[k * row..][..row]));
         })?;
         Ok(forces)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use hdf5_pure::GroupBuilder;
+use hdf5_pure::{AttrValue, FileBuilder, GroupBuilder};
 
 use super::super::{Contents, Format, Reading, Velocities, load, load_from, read_from};
 use super::*;
@@ -909,7 +909,9 @@ fn flipped_bits_are_noticed() {
             Ok(_) => other.push(at),
         }
     }
-    assert!(refused > bytes.len() / 2, "{refused} of {}", bytes.len());
+    // Indices of chunks have room for more of them, whose zeros nobody reads.
+    let used = bytes.iter().filter(|byte| **byte != 0).count();
+    assert!(refused > used / 2, "{refused} of {used}");
     assert!(other.is_empty(), "{other:?}");
     for at in 0..bytes.len() {
         if let Ok(found) = parse(&bytes[..at]) {

@@ -12,11 +12,11 @@ use std::ops::Range;
 use cuda_std::GpuFloat;
 use gpu_kernels::interaction::gradients::{MutualSum, PULLED, Pullback};
 use gpu_kernels::numerics::Closest;
-use rayon::prelude::*;
 
 use super::sums::{Columns, Others, Table, Way, splat};
 use crate::force::cpu::kernel::{BLOCK, Distance, LANES, Loop, blocks};
 use crate::force::cpu::once::{circle, side};
+use crate::parallel;
 use crate::simd::{Kernel, Lane, Lanes, Registers, Root, Vector};
 
 /// From how many bodies on each pair is computed once.
@@ -45,24 +45,21 @@ pub(super) fn sums_of<R: Lane, F: Mutual>(
     way: Way<R>,
 ) -> Vec<Columns<f64, PULLED>> {
     let side = side(table.rows.len());
-    let groups = table.groups.par_chunks(side / LANES);
-    let mut tiles: Vec<Tile<R>> = table
-        .rows
-        .par_chunks(side)
-        .zip(groups)
-        .map(|(sources, targets)| {
-            let mut sums = vec![[[0.0; LANES]; PULLED]; targets.len()];
-            way.instructions.run(Others::<R, F, 7, PULLED> {
-                targets,
-                first: 0,
-                sources,
-                way,
-                sums: &mut sums,
-                formula: PhantomData,
-            });
-            Tile::new(sources, targets, sums)
-        })
-        .collect();
+    let groups = table.groups.chunks(side / LANES);
+    let parts: Vec<_> = table.rows.chunks(side).zip(groups).collect();
+    let mut tiles = parallel::each(parts.len(), 1, |index| {
+        let (sources, targets) = parts[index];
+        let mut sums = vec![[[0.0; LANES]; PULLED]; targets.len()];
+        way.instructions.run(Others::<R, F, 7, PULLED> {
+            targets,
+            first: 0,
+            sources,
+            way,
+            sums: &mut sums,
+            formula: PhantomData,
+        });
+        Tile::new(sources, targets, sums)
+    });
     if tiles.len() % 2 == 1 {
         // The tile that meets this one rests for a round.
         tiles.push(Tile::new(&[], &[], vec![]));

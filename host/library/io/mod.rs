@@ -548,8 +548,8 @@ pub fn load(path: &Path, reading: impl Into<Reading>) -> Result<Loaded, ReadErro
         return load_from(io::Cursor::new(bytes), path, reading);
     }
     at_path(path, || {
-        let (file, size) = open(path)?;
-        let found = format_of(&mut &file, size, path, format)?;
+        let (mut file, size) = open(path)?;
+        let found = format_of(&mut buffered(&mut file), size, path, format)?;
         if found == Format::Gadget {
             return loaded(gadget::read_file(path, file, size)?, found, physical);
         }
@@ -559,8 +559,17 @@ pub fn load(path: &Path, reading: impl Into<Reading>) -> Result<Loaded, ReadErro
             #[cfg(not(feature = "hdf5"))]
             return Err(ReadFault::NotBuilt(found));
         }
-        parse(BufReader::with_capacity(1 << 16, file), size, path, reading)
+        parse(buffered(&mut file), size, path, reading)
     })
+}
+
+/// Bytes with a beginning and an end. Readers of formats take them by reference, and so are compiled once.
+trait Source: Read + Seek {}
+
+impl<R: Read + Seek> Source for R {}
+
+fn buffered(source: &mut dyn Source) -> BufReader<&mut dyn Source> {
+    BufReader::with_capacity(1 << 16, source)
 }
 
 fn loaded(
@@ -618,19 +627,18 @@ fn number_anew(bodies: &mut Bodies) -> Option<String> {
 /// Errors of [`read`], as far as they are in the parts of the file that are read here.
 pub fn read_units(path: &Path, format: Option<Format>) -> Result<Option<Units>, ReadError> {
     at_path(path, || {
-        let (file, size) = open(path)?;
-        let found = format_of(&mut &file, size, path, format)?;
-        let mut file = BufReader::new(file);
-        match found {
-            Format::Allpairs => binary::read_units(&mut file, size),
-            Format::Petar if is_binary(&mut file, size)? => Ok(None),
+        let (mut file, size) = open(path)?;
+        let mut reader = buffered(&mut file);
+        match format_of(&mut reader, size, path, format)? {
+            Format::Allpairs => binary::read_units(&mut reader, size),
+            Format::Petar if is_binary(&mut reader, size)? => Ok(None),
             #[cfg(feature = "csv")]
-            Format::Csv | Format::Petar | Format::Nbody6 => csv::read_units(&mut file),
+            Format::Csv | Format::Petar | Format::Nbody6 => csv::read_units(&mut reader),
             #[cfg(feature = "npz")]
-            Format::Npz => npz::read_units(file, size),
+            Format::Npz => npz::read_units(reader, size),
             #[cfg(feature = "hdf5")]
-            Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file.into_inner(), size),
-            Format::Rebound => rebound::read(&mut file, size).map(|contents| contents.units),
+            Format::Hdf5 | Format::Hdf5Gzip => hdf5::read_units(file, size),
+            Format::Rebound => rebound::read(&mut reader, size).map(|contents| contents.units),
             Format::Tipsy(_) | Format::Vtp | Format::Gadget | Format::Nemo => Ok(None),
             #[cfg(not(all(feature = "csv", feature = "npz", feature = "hdf5")))]
             format => Err(ReadFault::NotBuilt(format)),
@@ -704,13 +712,20 @@ pub fn read_from<R: Read + Seek>(
 /// # Errors
 /// See [`read`].
 pub fn load_from<R: Read + Seek>(
-    reader: R,
+    mut reader: R,
     name: &Path,
     reading: impl Into<Reading>,
 ) -> Result<Loaded, ReadError> {
-    let reading = reading.into();
-    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    load_source(&mut reader, name, reading.into())
+}
+
+fn load_source(
+    source: &mut dyn Source,
+    name: &Path,
+    reading: Reading,
+) -> Result<Loaded, ReadError> {
     at_path(name, || {
+        let mut reader = buffered(source);
         let size = reader.seek(SeekFrom::End(0))?;
         reader.rewind()?;
         if size == 0 {
@@ -729,8 +744,8 @@ fn is_binary(reader: &mut (impl Read + Seek), size: u64) -> io::Result<bool> {
 }
 
 /// Reads a snapshot of `size` bytes from a reader that stands at its beginning.
-fn parse<R: Read + Seek>(
-    mut reader: BufReader<R>,
+fn parse(
+    mut reader: BufReader<&mut dyn Source>,
     size: u64,
     name: &Path,
     Reading {
@@ -836,11 +851,12 @@ fn check_to_write(snapshot: &Snapshot) -> Result<(), WriteFault> {
 }
 
 fn write_checked(
-    file: &mut impl Write,
+    mut file: &mut dyn Write,
     format: Format,
     snapshot: &Snapshot,
     units: Option<Units>,
 ) -> Result<(), WriteFault> {
+    let file = &mut file;
     match format {
         Format::Tipsy(dialect) => tipsy::write(file, dialect, snapshot),
         Format::Allpairs => binary::write(file, snapshot, units),

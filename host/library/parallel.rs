@@ -51,7 +51,7 @@ pub(crate) fn each<T: Send>(count: usize, least: usize, of: impl Fn(usize) -> T 
     let places = &places;
     in_parts(count, least, &|part| {
         for i in part {
-            // SAFETY: parts have each number below `count` once, and there is room for so many.
+            // SAFETY: parts have each number below `count` once, and there is room for `count`.
             unsafe { places.of(i).write(of(i)) };
         }
     });

@@ -244,7 +244,7 @@ def test_tables_of_other_codes_are_written(tmp_path: Path) -> None:
 
 
 def test_h5py_reads_large_files(tmp_path: Path) -> None:
-    """Chunks of 65 536 rows, whose number takes three bytes."""
+    """The size of a chunk of 65 536 rows takes three bytes."""
     h5py: Any = pytest.importorskip("h5py")
     count = 70_000
     positions = np.arange(3.0 * count).reshape(count, 3)

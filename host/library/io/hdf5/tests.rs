@@ -909,7 +909,7 @@ fn flipped_bits_are_noticed() {
             Ok(_) => other.push(at),
         }
     }
-    // Indices of chunks have room for more of them, whose zeros nobody reads.
+    // Indices of chunks have room for more of them. Nobody reads the zeros there.
     let used = bytes.iter().filter(|byte| **byte != 0).count();
     assert!(refused > used / 2, "{refused} of {used}");
     assert!(other.is_empty(), "{other:?}");

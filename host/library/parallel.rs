@@ -60,6 +60,15 @@ pub(crate) fn each<T: Send>(count: usize, least: usize, of: impl Fn(usize) -> T 
     all
 }
 
+/// Results for items, in order. Threads take at least `least` of them.
+pub(crate) fn each_of<'a, A: Sync, T: Send>(
+    items: &'a [A],
+    least: usize,
+    of: impl Fn(&'a A) -> T + Sync,
+) -> Vec<T> {
+    each(items.len(), least, |k| of(&items[k]))
+}
+
 /// Calls `of` with each item and its number. Threads take at least `least` of them.
 pub(crate) fn change<T: Send>(items: &mut [T], least: usize, of: impl Fn(usize, &mut T) + Sync) {
     let count = items.len();

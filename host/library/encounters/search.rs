@@ -60,7 +60,7 @@ pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)>
         let pairs = meets.map(|b| (a.body.min(b.body), a.body.max(b.body)));
         pairs.collect::<Vec<_>>()
     };
-    let mut pairs = parallel::each(all.len(), BODIES_OF_A_TASK, |k| pairs_of(&all[k])).concat();
+    let mut pairs = parallel::each_of(&all, BODIES_OF_A_TASK, pairs_of).concat();
     pairs.sort_unstable();
     pairs
 }

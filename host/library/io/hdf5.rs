@@ -111,11 +111,8 @@ pub(super) fn write(
     for kind in &bodies.kind {
         counts[type_of(*kind)] += 1;
     }
-    let file_of = || -> Result<Vec<u8>, Error> {
-        let plan = layout(snapshot, counts, units, gzip)?.into_plan()?;
-        plan.encode(WriteOptions::default())
-    };
-    Ok(file.write_all(&file_of()?)?)
+    let plan = layout(snapshot, counts, units, gzip)?.into_plan()?;
+    Ok(file.write_all(&plan.encode(WriteOptions::default())?)?)
 }
 
 impl From<Error> for WriteFault {

@@ -224,7 +224,7 @@ impl<'a, R: Lane> Sum<'a, R> {
                 limit => (radius, inside(limit)),
             }
         };
-        parallel::each(own.len(), 1, |k| list(&own[k]))
+        parallel::each_of(own, 1, list)
     }
 }
 
@@ -456,7 +456,7 @@ fn first_steps<R: Lane>(
     };
     let bodies: Vec<usize> = (0..parts.len()).collect();
     let own = cpu.team.own(&bodies);
-    let steps = parallel::each(own.len(), 1, |k| step(&own[k]));
+    let steps = parallel::each_of(&own, 1, step);
     Ok(cpu.team.of_all(&bodies, &steps))
 }
 
@@ -513,9 +513,7 @@ fn ends<R: Lane>(
     };
     let regular = parallel::each(own_due.len(), 1, |k| newly((&own_due[k], &far[k])));
     let irregular = |&i: &usize| near(i, &parts[i].list);
-    let irregular = parallel::each(own.len(), (ALONE / 2).div_ceil(wanted), |k| {
-        irregular(&own[k])
-    });
+    let irregular = parallel::each_of(&own, (ALONE / 2).div_ceil(wanted), irregular);
     let irregular = cpu.team.of_all(block, &irregular);
     let regular = match due.is_empty() {
         true => vec![],

@@ -3,12 +3,12 @@
 //! A step of level l is 2⁻ˡ of the span, and begins at a multiple of its length. So steps of a level end together, and with
 //! them all finer ones.
 
-use crate::parallel;
 use std::mem;
 
 use gpu_kernels::schedule::block_steps::{DEEPEST, SPAN};
 
 use super::coarsest_from;
+use crate::parallel;
 
 /// Level of a slot without steps.
 const NONE: u32 = u32::MAX;

@@ -98,7 +98,7 @@ impl HostState {
             }
             [moving / g, potential.value()]
         };
-        let of_groups = parallel::each(groups.all.len(), 1, |k| of_group(&groups.all[k]));
+        let of_groups = parallel::each_of(&groups.all, 1, of_group);
         let (mut kinetic, mut potential) = (CompensatedSum::default(), CompensatedSum::default());
         for [of_kinetic, of_potential] in of_groups {
             kinetic.add(of_kinetic);

@@ -391,9 +391,7 @@ impl Course<'_> {
             None => Forces::default(),
             Some(parts) => view.of_list(&sums, &near.slots, slot, &parts.list.bodies),
         };
-        let forces = parallel::each(own.len(), (ALONE / 2).div_ceil(near.wanted), |k| {
-            of_list(&own[k])
-        });
+        let forces = parallel::each_of(&own, (ALONE / 2).div_ceil(near.wanted), of_list);
         let (instructions, now) = (self.instructions, self.now);
         let listed = |&slot: &usize| {
             let Sphere { radius, .. } = state.spheres[slot];
@@ -410,7 +408,7 @@ impl Course<'_> {
             }
             view.listed(&sums, (near, instructions), places.as_ref(), slot, radius)
         };
-        let listed = parallel::each(own_due.len(), 1, |k| listed(&own_due[k]));
+        let listed = parallel::each_of(&own_due, 1, listed);
         let (found, lists): (Vec<Found>, Vec<Vec<u32>>) = listed.into_iter().unzip();
         let forces = self.of_all(slots, forces);
         let found = match due.is_empty() {

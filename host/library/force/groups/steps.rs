@@ -143,7 +143,7 @@ impl Course<'_> {
         let changed: Result<Vec<(usize, u32)>, ForceError> = match slots.len() < MANY {
             true => slots.iter().filter_map(changed).collect(),
             false => {
-                let all = parallel::each(slots.len(), SEVERAL, |k| changed(&slots[k]));
+                let all = parallel::each_of(slots, SEVERAL, changed);
                 all.into_iter().flatten().collect()
             }
         };

@@ -152,7 +152,7 @@ pub fn jerks_of(bodies: &Bodies, physics: &Physics, targets: &[usize]) -> Vec<Re
             gradient_scatter: gradient_squares.sqrt(),
         }
     };
-    parallel::each(targets.len(), 1, |k| field(&targets[k]))
+    parallel::each_of(targets, 1, field)
 }
 
 /// Jerks of all bodies: the derivative of [`accelerations`] in time, term by term. The formula is

@@ -126,7 +126,7 @@ fn a_device_has_mixed_digits_next_to_groups() {
     let [mixed, double] = ["pairs in f32, positions in two", "pairs in f64"];
     let alone = run.replace("--binaries 0.1", "--seed 1");
     let ended = folder.run(&format!("{alone} --integrator hermite6"));
-    ended.expect(0, &["groups later: no pairs yet", double]);
+    ended.expect(0, &["groups later: no pairs yet", mixed]);
     for (settings, expected) in [
         ("--integrator hermite6", mixed),
         ("--integrator hermite6 --accuracy double", double),

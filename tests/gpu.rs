@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::{Table, assert_none, repetition_failure, rms_error, softened};
 use allpairs::backend::{Backend, Neighbours};
-use allpairs::bodies::{Bodies, Body};
+use allpairs::bodies::{Bodies, Body, BodyKind};
 use allpairs::encounters::{Encounters, OnCollision, OnEscape};
 use allpairs::fields::ExternalField;
 use allpairs::force::cpu::Cpu;
@@ -466,6 +466,59 @@ fn many_bodies_have_neighbours() {
         .flat_map(|(a, b)| (0..3).map(move |k| (a.position[k] - b.position[k]).abs()));
     let off = off.fold(0.0, f64::max);
     assert!(off < 2e-7, "a body is {off:e} from where the CPU has it");
+}
+
+/// Single stars without softening have neighbours until a hard pair has formed, and then pairs are followed apart.
+#[test]
+fn single_stars_have_neighbours_until_pairs_form() {
+    let _alone = alone();
+    if select(&Request::new(0).on(DeviceChoice::Cuda(0))).is_err() {
+        return; // said aloud above
+    }
+    let stars = |bodies| {
+        Simulation::builder(bodies)
+            .softening(0.0)
+            .integrator(Integrator::Hermite4)
+            .block_steps()
+            .eta(0.04)
+            .neighbours(Neighbours::Auto)
+            .dt(0.0625)
+            .device(DeviceChoice::Cuda(0))
+    };
+    let mut simulation = stars(plummer(4096, 1).expect("in range"))
+        .build()
+        .expect("sound");
+    let energy = |simulation: &mut Simulation| simulation.energy().expect("computed").total();
+    let before = energy(&mut simulation);
+    simulation.run_until(0.25).expect("steps are taken");
+    assert!(simulation.block_counts().regular > 4096);
+    assert_eq!(simulation.followed_from(), None);
+    let off = energy(&mut simulation) / before - 1.0;
+    assert!(off.abs() < 1e-7, "{off:e}");
+    // A pair with some ten times the energy of a star.
+    let (mass, apart) = (1.0 / 4096.0, 2e-5);
+    let speed = f64::sqrt(mass / (2.0 * apart));
+    let body = |id: u64, side: f64| Body {
+        position: [0.5 + 0.5 * side * apart, 0.3, 0.0],
+        velocity: [0.0, side * speed, 0.0],
+        mass,
+        id,
+        kind: BodyKind::Star,
+    };
+    let pair = [body(5000, -1.0), body(5001, 1.0)].into_iter().collect();
+    simulation.add(&pair, &[]).expect("there is room");
+    let before = energy(&mut simulation);
+    simulation.run_until(0.3125).expect("steps are taken");
+    assert_eq!(simulation.followed_from(), Some(0.25));
+    let off = energy(&mut simulation) / before - 1.0;
+    assert!(off.abs() < 1e-6, "{off:e}");
+    let (clock, state) = simulation.save().expect("saved");
+    let bodies = simulation.bodies().expect("there").clone();
+    let mut again = stars(bodies).resume(clock, &state).expect("sound");
+    for simulation in [&mut simulation, &mut again] {
+        simulation.run_until(0.375).expect("steps are taken");
+    }
+    assert!(simulation.bodies().expect("there") == again.bodies().expect("there"));
 }
 
 /// On the first GPU, and on all GPUs together: a simulation that is kicked, changed, made smaller and larger on its

@@ -99,11 +99,24 @@ fn what_is_left_out_of_block_time_steps_is_chosen_and_told() {
     try_in(&at, &format!("{run} --until 4 --softening 0 --out long")).expect(0, &with_groups);
 }
 
-/// Two bodies that come near each other have derivatives of their forces that f32 cannot hold.
+/// Two bodies that come near each other for long have derivatives of their forces that f32 cannot hold. They do not if pairs
+/// are followed apart once they are hard.
 #[test]
-fn pairs_of_unsoftened_bodies_are_in_double_precision() {
+fn unsoftened_bodies_take_f64_where_pairs_are_not_followed() {
     let at = new_folder();
     let run = "run plummer --bodies 40 --seed 1 --softening 0 --dt 0.015625 --block-steps --device emulator";
+    let later = format!("{run} --until 0.015625");
+    let groups = "groups later: no pairs yet";
+    try_in(&at, &format!("{later} --out later"))
+        .expect(0, &["pairs in f32, positions in two", groups]);
+    let near = [
+        "pairs in f32, differences of neighbours' positions in f64",
+        groups,
+        "by hermite4 with --eta 0.01 and the forces of all bodies",
+        "regular steps",
+    ];
+    try_in(&at, &format!("{later} --neighbours 10 --out near")).expect(0, &near);
+    let run = format!("{run} --groups off");
     try_in(&at, &format!("{run} --until 0.015625 --out out")).expect(0, &["pairs in f64"]);
     try_in(
         &at,

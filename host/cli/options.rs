@@ -60,7 +60,7 @@ pub(super) struct Options {
     pub(super) eta: Option<f64>,
     /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
-    /// --eta: hermite6 with 0.36, or from 65536 softened bodies on hermite4 with --neighbours auto and 0.04.
+    /// --eta: hermite6 with 0.36, or from 65536 bodies on hermite4 with --neighbours auto and 0.04.
     /// Without softening, pairs are followed apart (--groups). Runs that begin with pairs then take hermite6 with 0.3, and
     /// hermite4 with 0.01 below 512 bodies. From 8192 bodies on, a CPU takes hermite4 with --neighbours auto and 0.01.
     /// A run with --until takes block time steps by itself if its bodies have no softening, and hard pairs or
@@ -75,7 +75,8 @@ pub(super) struct Options {
     /// Follow close pairs and multiples apart, as one body each for the steps of all others (regularisation). With
     /// --block-steps and --softening 0, on CPUs or GPUs. If not given, on wherever that can be
     /// done and there are at least 16 bodies. A GPU takes all steps itself while there are neither pairs nor heavy
-    /// bodies, until hard pairs have formed.
+    /// bodies, until hard pairs have formed. A neighbour scheme of a GPU ends then: the run goes on with the forces of all
+    /// bodies and hermite6.
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
     groups: Option<bool>,
     #[command(flatten)]

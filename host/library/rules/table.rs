@@ -269,8 +269,8 @@ pub const RULES: &[Rule] = &[
         },
         |_, _| {
             format!(
-                "{} on a GPU computes pairs in f32: too few digits for bodies that are not softened, for {} and for {} \
-                 below 0.01",
+                "{} on a GPU computes pairs in f32: too few digits for {}, for {} below 0.01, and for bodies that are not \
+                 softened if pairs are not followed apart",
                 Setting::Neighbours,
                 Setting::Accuracy.with("double"),
                 Setting::Eta

@@ -70,10 +70,10 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
+    /// True if pairs are followed apart from the time on at which hard ones have formed: a device takes all steps until then.
+    pub(super) come_later: bool,
     /// True if a scheme with neighbours can go next to the groups: on a CPU, in double precision.
     pub(super) allow_neighbours: bool,
-    /// True if bodies collide, and several devices compute them, which find collisions next to groups alone.
-    collide_on_several: bool,
     /// Kind of bodies that are not softened, which decides on the steps of few.
     pub(super) kind: Kind,
     /// Reason for steps of single bodies where no pairs are followed apart.
@@ -165,9 +165,10 @@ impl RunSpec {
         let has_reason = count > 0 || has_heavy || is_wanted;
         let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
         let may_suit = are_many && self.groups != Some(false);
-        let on_cpu = may_suit && (has_reason || are_stars || is_open) && on_cpu();
+        let on_cpu = may_suit && self.stepping != Some(TimeSteps::Shared) && on_cpu();
         // On a device only pairs at the start, or heavy bodies, are worth what groups cost there.
         let suit = may_suit && (has_reason || are_stars || (is_open && on_cpu));
+        let may_come = may_suit && self.groups.is_none() && bodies.len() >= CLUSTER;
         Pairs {
             count,
             hard,
@@ -176,9 +177,9 @@ impl RunSpec {
             few,
             fault,
             suit,
+            come_later: may_come && !on_cpu && !has_reason,
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind,
-            collide_on_several,
             close: (self.close(bodies, physics))
                 .or(near.map(Close::Near))
                 .filter(|_| !collide_on_several),
@@ -359,25 +360,28 @@ impl RunSpec {
         }
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
-        let pays = (bodies.len() >= CLUSTER || pairs.few.is_some())
-            && (selection.place == Place::Cpu
-                || pairs.count > 0
-                || pairs.collide_on_several
-                || pairs.has_heavy
-                || self.neighbours.is_some());
-        let groups = fault.is_none() && self.groups.unwrap_or(pays);
-        let has_time = self.groups.is_none() && bodies.len() >= CLUSTER;
-        if fault.is_none() && has_time && !groups {
+        if pairs.come_later && fault.is_none() && selection.place != Place::Cpu {
+            let steps = match self.neighbours {
+                Some(_) => {
+                    let (integrator, eta) = suggest::next_to_pairs(bodies.len());
+                    let (name, eta) = (integrator.name(), Setting::Eta.with(eta));
+                    format!(", by {name} with {eta} and the forces of all bodies")
+                }
+                None => String::new(),
+            };
             return Ok(Decision {
                 groups: None,
                 choice: Some(Choice {
                     setting: Setting::Groups,
                     value: "later".to_owned(),
-                    why: "no pairs yet; when hard ones have formed, all are followed apart"
-                        .to_owned(),
+                    why: format!(
+                        "no pairs yet; when hard ones have formed, all are followed apart{steps}"
+                    ),
                 }),
             });
         }
+        let pays = bodies.len() >= CLUSTER || pairs.few.is_some();
+        let groups = fault.is_none() && self.groups.unwrap_or(pays);
         let count = pairs.count;
         let counted = counted(count, "pair");
         let why = match (groups, fault) {
@@ -421,6 +425,7 @@ impl RunSpec {
         };
         let shared = self.stepping != Some(TimeSteps::Blocks) || self.has_scheme;
         let few_digits = self.neighbours.is_some()
+            && !pairs.come_later
             && selection.place != Place::Cpu
             && digits != Some(DigitsName::Double);
         let of_steps = shared.then_some(GroupsFault::SharedSteps);

@@ -185,12 +185,15 @@ impl RunSpec {
         spec.fields.check()?;
         spec.check_pace()?;
 
-        let follows_pairs = pairs.suit && spec.stepping == Some(TimeSteps::Blocks);
+        let in_blocks = spec.stepping == Some(TimeSteps::Blocks);
+        let follows_pairs = pairs.suit && !pairs.come_later && in_blocks;
         let request = Request {
             several_gpus: !follows_pairs,
             ..spec.request(bodies, &physics, integrator, kernel)
         };
-        let needs = spec.needs(&physics, integrator).groups(follows_pairs);
+        let accuracy = spec.accuracy_of_blocks(&physics, pairs.come_later);
+        let needs = spec.needs(physics.law, integrator, accuracy);
+        let needs = needs.groups(follows_pairs);
         let selection = select_for(&request, &needs, team)?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
         let shape = Shape {
@@ -415,13 +418,15 @@ impl RunSpec {
                 },
                 false => asked,
             };
-            let (settings, why) = match pairs.suit {
+            let (settings, why) = match pairs.suit && !pairs.come_later {
                 true => (
                     given.with_groups(bodies, pairs.count > 0, pairs.allow_neighbours),
                     "as suits pairs that are followed apart",
                 ),
                 false => (
-                    given.or_chosen(bodies, allowed, || self.accuracy_under(physics)),
+                    given.or_chosen(bodies, allowed, || {
+                        self.accuracy_of_blocks(physics, pairs.come_later)
+                    }),
                     "as suits block time steps of so many bodies",
                 ),
             };
@@ -464,10 +469,24 @@ impl RunSpec {
         self.accuracy.or(suggest::accuracy(physics.softening))
     }
 
-    /// Needs that may not go together, or not with a place.
-    fn needs(&self, physics: &Physics, integrator: Integrator) -> Needs {
-        let accuracy = self.accuracy_under(physics);
-        Needs::new(physics.law)
+    /// Like [`accuracy_under`](Self::accuracy_under), in block time steps on a device. Bodies without softening need f64 where
+    /// they may come so near each other for long that derivatives of forces overflow f32. They do not if they are followed
+    /// apart then.
+    fn accuracy_of_blocks(&self, physics: &Physics, are_followed: bool) -> Option<ForceAccuracy> {
+        match are_followed {
+            true => self.accuracy.or(Some(ForceAccuracy::Single)),
+            false => self.accuracy_under(physics),
+        }
+    }
+
+    /// Needs that may not go together, or not with a place. Forces may have this error.
+    fn needs(
+        &self,
+        law: ForceLaw,
+        integrator: Integrator,
+        accuracy: Option<ForceAccuracy>,
+    ) -> Needs {
+        Needs::new(law)
             .steps(integrator, self.time_steps(), self.eta, accuracy)
             .own_integrator(self.has_scheme)
             .counted(matches!(self.end, End::Steps(_)))
@@ -638,25 +657,33 @@ impl Run {
         self.choices.iter().find(|choice| choice.setting == setting)
     }
 
-    /// The place, ready to make backends for this run.
-    pub fn machine(&self) -> Machine {
-        self.machine_with(self.spec.groups == Some(true))
+    /// This run from the time on at which pairs are followed apart, if it begins without. Next to pairs a neighbour scheme of a device
+    /// takes several times as long as the forces of all bodies, because the host computes it.
+    pub(crate) fn followed(&self, bodies: usize) -> Self {
+        let mut run = self.clone();
+        run.spec.groups = Some(true);
+        if run.spec.neighbours.take().is_some() {
+            let (integrator, eta) = suggest::next_to_pairs(bodies);
+            run.integrator = integrator;
+            (run.spec.integrator, run.spec.eta) = (Some(integrator), Some(eta));
+        }
+        run
     }
 
-    /// The place, ready to make backends that follow pairs apart, or do not.
-    pub(crate) fn machine_with(&self, groups: bool) -> Machine {
+    /// The place, ready to make backends for this run.
+    pub fn machine(&self) -> Machine {
         let spec = &self.spec;
-        // Pairs so close that f32 overflows are groups.
-        let few_digits = groups && self.integrator == Integrator::Hermite6;
-        let accuracy = match few_digits {
-            true => spec.accuracy.or(Some(ForceAccuracy::Single)),
-            false => spec.accuracy_under(&self.physics),
+        let are_followed = match spec.groups {
+            Some(true) => self.integrator == Integrator::Hermite6,
+            Some(false) => false,
+            None => true, // once they are hard
         };
+        let accuracy = spec.accuracy_of_blocks(&self.physics, are_followed);
         let machine = Machine::new(self.selection.place.clone())
             .allow_inaccurate(spec.allow_inaccurate)
             .fields(spec.fields.clone())
             .neighbours(spec.neighbours)
-            .groups(groups)
+            .groups(spec.groups == Some(true))
             .block_steps(self.integrator, spec.time_steps(), spec.eta, accuracy);
         match &self.team {
             Some(team) => machine.ranks(Arc::clone(team)),

@@ -1,44 +1,68 @@
 //! Pairs that form while a device takes the steps of all bodies: the simulation follows them apart from then on.
 
+use super::start::remade_on;
 use super::step::reach;
 use super::{Remake, Simulation};
-use crate::backend::{Backend, ForceError, SavedState};
-use crate::bodies::Bodies;
+use crate::backend::{ForceError, SavedState};
 use crate::force::groups::pairs_at_start;
-use crate::frame::Frame;
-use crate::integrator::{Pace, TimeSteps};
+use crate::integrator::{Integrator, Pace, TimeSteps};
+use crate::run::Run;
 
 /// Shortest step, in longest ones by the number of bodies, below which the simulation looks for pairs. By default it is a
-/// sixteenth of the time of an encounter that needs no regularisation, and a hard pair has shorter steps.
+/// sixteenth of the time of an encounter that needs no regularisation, and a hard pair has shorter steps. Steps of sixth order
+/// lose less in pairs before than groups lose in encounters.
 const SHORT: f64 = 0.25;
 
-/// Longest steps from one look at the state to the next: to save it takes as long as a good part of a longest step of few bodies.
-const EVERY: u64 = 4;
+/// Like [`SHORT`], of fourth order: a pair that is hardly hard loses energy.
+const SHORT_OF_FOURTH: f64 = 1.0;
 
 /// Means to follow pairs apart from the time on at which hard ones form.
 pub(super) enum Follow {
     /// They are followed from the beginning, or never.
     Never,
-    /// Makes backends that follow pairs.
-    Later(Remake),
-    /// Pairs are followed since this time. It made backends that do not follow them before.
-    Since(f64, Option<Remake>),
+    /// Pairs will be followed by these steps.
+    Later(OtherSteps),
+    /// Pairs are followed since this time. The steps before did not, and are known but where the simulation was resumed since.
+    Since(f64, Option<OtherSteps>),
+}
+
+/// Steps that a simulation changes to, and backends that take them.
+pub(super) struct OtherSteps {
+    remake: Remake,
+    integrator: Integrator,
+    /// None where bodies share a step.
+    eta: Option<f64>,
 }
 
 impl Simulation {
-    /// Follows pairs apart from the time on at which hard ones have formed, on what this makes.
+    /// Follows pairs apart from the time on at which hard ones have formed, by the steps of this run.
     #[must_use]
-    pub(super) fn followed_by(
-        self,
-        make: impl FnMut(&Bodies, Option<Frame>) -> Result<Box<dyn Backend>, ForceError>
-        + Send
-        + 'static,
-    ) -> Self {
-        let follow = Follow::Later(Remake {
-            make: Box::new(make),
-            has_frames: true,
+    pub(super) fn followed_by(self, run: &Run) -> Self {
+        let make = remade_on(run.machine(), run.variant, run.physics);
+        let follow = Follow::Later(OtherSteps {
+            remake: Remake {
+                make: Box::new(make),
+                has_frames: true,
+            },
+            integrator: run.integrator,
+            eta: run.spec.eta,
         });
         Self { follow, ..self }
+    }
+
+    /// Changes to other steps, and returns the steps of before. The backend is still theirs.
+    fn change_to(&mut self, other: OtherSteps) -> Option<OtherSteps> {
+        let remake = self.remake.replace(other.remake);
+        let integrator = std::mem::replace(&mut self.integrator, other.integrator);
+        let mut before = None;
+        if let (Pace::Adaptive { eta, .. }, Some(other)) = (&mut self.pace, other.eta) {
+            before = Some(std::mem::replace(eta, other));
+        }
+        remake.map(|remake| OtherSteps {
+            remake,
+            integrator,
+            eta: before,
+        })
     }
 
     /// Time from which on pairs are followed apart, if there were none at the beginning: hard ones had formed.
@@ -60,16 +84,16 @@ impl Simulation {
         else {
             return Ok(());
         };
-        if !matches!(self.follow, Follow::Later(_)) || !self.clock.steps.is_multiple_of(EVERY) {
+        if !matches!(self.follow, Follow::Later(_)) {
             return Ok(());
         }
-        let state = self.backend.save()?;
-        let shortest = state
-            .own_steps()
-            .iter()
-            .copied()
-            .fold(f64::INFINITY, f64::min);
-        if shortest >= SHORT * longest / self.bodies.len() as f64 {
+        let steps = self.own_steps()?;
+        let shortest = steps.into_iter().fold(f64::INFINITY, f64::min);
+        let short = match self.integrator.order() {
+            6.. => SHORT,
+            _ => SHORT_OF_FOURTH,
+        };
+        if shortest >= short * longest / self.bodies.len() as f64 {
             return Ok(());
         }
         self.backend.download(&mut self.bodies)?;
@@ -77,17 +101,17 @@ impl Simulation {
         if !has_pairs || self.bodies.mass.contains(&0.0) {
             return Ok(());
         }
-        let Follow::Later(follow) = &mut self.follow else {
+        let Follow::Later(other) = &mut self.follow else {
             return Ok(());
         };
         let time = self.clock.time;
-        let mut backend = (follow.make)(&self.bodies, None)?;
+        let mut backend = (other.remake.make)(&self.bodies, None)?;
         reach(&mut *backend, time, time)?;
         backend.set_time(time);
-        self.integrator.prepare(&mut *backend)?;
+        other.integrator.prepare(&mut *backend)?;
         self.backend = backend;
-        if let Follow::Later(follow) = std::mem::replace(&mut self.follow, Follow::Never) {
-            self.follow = Follow::Since(time, self.remake.replace(follow));
+        if let Follow::Later(other) = std::mem::replace(&mut self.follow, Follow::Never) {
+            self.follow = Follow::Since(time, self.change_to(other));
         }
         self.keep_paths();
         Ok(())
@@ -101,11 +125,11 @@ impl Simulation {
         let Follow::Since(_, Some(before)) = &mut self.follow else {
             return Ok(());
         };
-        self.backend = (before.make)(&self.bodies, Some(state.frame))?;
-        if let Follow::Since(_, before) = std::mem::replace(&mut self.follow, Follow::Never)
-            && let Some(follow) = std::mem::replace(&mut self.remake, before)
+        self.backend = (before.remake.make)(&self.bodies, Some(state.frame))?;
+        if let Follow::Since(_, Some(before)) = std::mem::replace(&mut self.follow, Follow::Never)
+            && let Some(later) = self.change_to(before)
         {
-            self.follow = Follow::Later(follow);
+            self.follow = Follow::Later(later);
         }
         self.keep_paths();
         Ok(())
@@ -114,8 +138,11 @@ impl Simulation {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
-    use crate::bodies::{Body, BodyKind};
+    use crate::backend::Neighbours;
+    use crate::bodies::{Bodies, Body, BodyKind};
     use crate::initial_conditions::plummer;
     use crate::integrator::Integrator;
     use crate::selection::DeviceChoice;
@@ -149,10 +176,34 @@ mod tests {
         simulation.bodies().expect("there").clone()
     }
 
+    /// Some of the stars in a neighbour scheme.
+    fn with_neighbours(bodies: Bodies) -> SimulationBuilder {
+        stars(bodies)
+            .integrator(Integrator::Hermite4)
+            .eta(0.02)
+            .neighbours(Neighbours::Number(NonZeroU32::new(6).expect("some")))
+    }
+
     /// The device takes the steps of all, until a hard pair is there. Whoever goes back before that time, or resumes
     /// after it, comes to the same bits.
     #[test]
     fn a_hard_pair_that_comes_later_is_followed() {
+        let run = comes_later(stars, 2e-6);
+        assert_eq!(run.followed(18).integrator, Integrator::Hermite6);
+    }
+
+    /// The neighbour scheme ends there.
+    #[test]
+    fn a_hard_pair_that_comes_later_ends_the_neighbour_scheme() {
+        let followed = comes_later(with_neighbours, 2e-5).followed(2_000);
+        assert_eq!(followed.spec.neighbours, None);
+        assert_eq!(
+            (followed.integrator, followed.spec.eta),
+            (Integrator::Hermite6, Some(0.3))
+        );
+    }
+
+    fn comes_later(stars: fn(Bodies) -> SimulationBuilder, most: f64) -> Run {
         let begin = stars(plummer(16, 3).expect("in range"));
         let run = begin.resolve().expect("sound");
         assert_eq!(run.spec.groups, None);
@@ -178,7 +229,7 @@ mod tests {
         }
         assert_eq!(ends[0], ends[1]);
         let after = simulation.energy().expect("computed").total();
-        assert!((after / before - 1.0).abs() < 2e-6, "{before} {after}");
+        assert!((after / before - 1.0).abs() < most, "{before} {after}");
 
         let (clock, state) = simulation.save().expect("saved");
         let again = stars(phases(&mut simulation)).resume(clock, &state);
@@ -187,6 +238,7 @@ mod tests {
             simulation.run_until(0.375).expect("steps are taken");
         }
         assert_eq!(phases(&mut simulation), phases(&mut again));
+        run
     }
 
     /// A device that must not follow pairs takes all steps itself.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{Clock, IntegrationScheme, Simulation, reach};
-use crate::backend::{Backend, ForceError, SavedState};
+use crate::backend::{Backend, Column, ForceError, SavedState};
 use crate::bodies::Bodies;
 use crate::diagnostics::Lost;
 use crate::frame::Frame;
@@ -94,31 +94,38 @@ impl Run {
         (clock, state): (Clock, &SavedState),
         lost: Lost,
     ) -> Result<Simulation, BuildError> {
-        let Self {
-            spec,
-            physics,
-            integrator,
-            variant,
-            ..
-        } = &self;
-        let (physics, integrator, variant) = (*physics, *integrator, *variant);
-        let pace = spec.pace(|| Ok(clock.dt))?;
+        let bodies_now = bodies.len();
         // A run that began without groups goes on so, until hard pairs form.
-        let groups = !state.groups.is_empty();
-        let machine = self.machine_with(groups);
-        let follows_later = !groups && spec.groups != Some(false);
+        let (run, later) = match (state.groups.is_empty(), self.spec.groups) {
+            (true, Some(false)) => (self, None),
+            (true, _) => {
+                let mut run = self;
+                run.spec.groups = None;
+                let later = run.followed(bodies_now);
+                (run, Some(later))
+            }
+            // Only steps with neighbours have spheres. Pairs were followed later.
+            (false, _) if !state.has(Column::Spheres) => (self.followed(bodies_now), None),
+            (false, _) => {
+                let mut run = self;
+                run.spec.groups = Some(true);
+                (run, None)
+            }
+        };
+        let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
+        let pace = run.spec.pace(|| Ok(clock.dt))?;
+        let machine = run.machine();
         let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
             .remade_in_frames(remade_on(machine, variant, physics));
-        if follows_later {
-            simulation =
-                simulation.followed_by(remade_on(self.machine_with(true), variant, physics));
+        if let Some(later) = later {
+            simulation = simulation.followed_by(&later);
         }
-        if let Some(end) = self.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
+        if let Some(end) = run.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
             simulation.reach(end)?;
         }
-        if let Some(encounters) = self.spec.encounters {
+        if let Some(encounters) = run.spec.encounters {
             simulation.go_on_looking_for(encounters, lost)?;
         }
         Ok(simulation)
@@ -135,7 +142,7 @@ impl Run {
 }
 
 /// A function that makes backends of other bodies on a machine, which a variant fits.
-fn remade_on(
+pub(super) fn remade_on(
     machine: Machine,
     variant: Variant,
     physics: Physics,
@@ -252,8 +259,8 @@ impl OpenedRun {
         let simulation = Simulation::prepared(backend, bodies, physics, integrator, pace, start)?;
         let mut simulation = simulation.remade_in_frames(remade_on(machine, variant, physics));
         if run.spec.groups.is_none() {
-            let following = remade_on(run.machine_with(true), variant, physics);
-            simulation = simulation.followed_by(following);
+            let later = run.followed(simulation.bodies.len());
+            simulation = simulation.followed_by(&later);
         }
         match scheme {
             Some(mut scheme) => {

@@ -379,6 +379,15 @@ class Simulation(Named):
         }
 
     @property
+    def followed_from(self) -> float | None:
+        """Time from which on pairs are followed apart; None if they are since the beginning, or not.
+
+        A GPU takes the steps of single bodies without softening by itself. When hard pairs have formed, the simulation
+        goes on with pairs followed apart. Where `chosen` says so, it goes on by another integrator, too.
+        """
+        return self._simulation.followed_from()
+
+    @property
     def device(self) -> str:
         """Device that it computes on."""
         return self._settings["device"]

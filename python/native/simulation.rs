@@ -474,6 +474,11 @@ impl Simulation {
         })
     }
 
+    /// Time from which on pairs are followed apart, if there were none at the beginning.
+    fn followed_from(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.with(py, |running| Ok(running.simulation.followed_from()))
+    }
+
     /// Interactions computed for steps.
     fn interactions(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |running| Ok(running.simulation.interactions()))

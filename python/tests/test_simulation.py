@@ -865,6 +865,37 @@ def test_a_field_may_not_use_its_own_simulation() -> None:
         assert simulation.t == 0.0
 
 
+@pytest.mark.parametrize(
+    "integrator",
+    [
+        ap.Hermite6(0.0625, eta=0.36, block=True),
+        ap.Hermite4(0.0625, eta=0.02, block=True, neighbours=6),
+    ],
+)
+def test_pairs_that_form_later_are_followed(integrator: ap.Integrator) -> None:
+    """Also where a neighbour scheme ends then, and a copy goes on with the same bits."""
+    simulation = ap.Simulation(ap.plummer(16, seed=3), softening=0.0, integrator=integrator, device="emulator")
+    assert simulation.chosen["groups"].startswith("later: no pairs yet")
+    simulation.step()
+    assert simulation.followed_from is None
+    mass, apart = 0.05, 0.004
+    speed = (mass / (2 * apart)) ** 0.5
+    sides = np.array([[-0.5], [0.5]])
+    simulation.add(
+        ap.Bodies(
+            [mass, mass],
+            [0.5, 0.3, 0.0] + sides * [apart, 0.0, 0.0],
+            2 * sides * [0.0, speed, 0.0],
+        )
+    )
+    simulation.step()
+    assert simulation.followed_from == 0.0625
+    copy = pickle.loads(pickle.dumps(simulation))
+    simulation.step()
+    copy.step()
+    assert state(copy) == state(simulation)
+
+
 def test_shapes_of_kernels() -> None:
     def on_emulator(**settings: Any) -> ap.Simulation:
         simulation = ap.Simulation(ap.plummer(300, seed=1), softening=0.05, dt=0.01, device="emulator", **settings)

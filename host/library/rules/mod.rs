@@ -39,6 +39,13 @@ pub fn refusals(needs: &Needs, offer: &Offer<'_>) -> Vec<Refusal> {
         .collect()
 }
 
+/// Reason why pairs and multiples cannot be followed apart in a run with these needs on this offer.
+pub(crate) fn refusal_of_groups(needs: &Needs, offer: &Offer<'_>) -> Option<String> {
+    let refusals = refusals(&needs.with_groups(), offer).into_iter();
+    let mut of_groups = refusals.filter(|refusal| refusal.sides[0] == table::GROUPS);
+    of_groups.next().map(|refusal| refusal.reason)
+}
+
 /// Checks that no rule refuses these needs on this offer.
 ///
 /// # Errors

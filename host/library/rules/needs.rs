@@ -30,6 +30,8 @@ pub struct Needs {
     pub neighbours: bool,
     /// True if pairs and multiples are followed apart.
     pub groups: bool,
+    /// True if the run is refused where they cannot be.
+    pub must_have_groups: bool,
     /// External fields.
     pub fields: FieldNeeds,
     /// Encounters.
@@ -104,6 +106,7 @@ impl Needs {
             digits: None,
             neighbours: false,
             groups: false,
+            must_have_groups: false,
             fields: FieldNeeds {
                 any: false,
                 of_velocities: None,
@@ -169,6 +172,16 @@ impl Needs {
     #[must_use]
     pub const fn groups(self, groups: bool) -> Self {
         Self { groups, ..self }
+    }
+
+    /// With pairs and multiples followed apart, and refused where that cannot be.
+    #[must_use]
+    pub const fn with_groups(self) -> Self {
+        Self {
+            groups: true,
+            must_have_groups: true,
+            ..self
+        }
     }
 
     /// In these fields.

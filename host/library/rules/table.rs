@@ -1,5 +1,7 @@
 //! The table: every combination that is refused.
 
+use std::fmt;
+
 use gpu_kernels::entries::Work;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::DigitsName;
@@ -9,7 +11,7 @@ use crate::physics::ForceLaw;
 use crate::refusals::Change::{self, Add, Drop, DropValue, OneProcess, Set};
 use crate::refusals::Remedy;
 use crate::settings::Setting;
-use crate::variants::{Method, Variant};
+use crate::variants::{CpuPath, Method, Variant};
 
 const fn rule(
     sides: [&'static str; 2],
@@ -24,6 +26,9 @@ const fn rule(
         remedies,
     }
 }
+
+/// Pairs and multiples that are followed apart: the first side of all rules about them alone.
+pub(super) const GROUPS: &str = "groups";
 
 /// Every combination that is refused: needs that collide with each other, then needs that a place does not
 /// meet, then needs that a kernel does not meet.
@@ -277,6 +282,81 @@ pub const RULES: &[Rule] = &[
             )
         },
         |_, o| vec![on_cpu(o), one(Drop(Setting::Neighbours))],
+    ),
+    rule(
+        [GROUPS, "one step for all bodies"],
+        |n, _| n.must_have_groups && (!n.takes_blocks() || n.own_integrator),
+        |_, _| groups_need(Setting::BlockSteps),
+        |n, _| {
+            let blocks = (!n.own_integrator).then(|| one(Add(Setting::BlockSteps)));
+            blocks.into_iter().chain([without_groups()]).collect()
+        },
+    ),
+    rule(
+        [GROUPS, "force laws other than gravity"],
+        |n, _| n.must_have_groups && n.law != ForceLaw::Gravity,
+        |_, _| groups_need(Setting::Law.with("gravity")),
+        |_, _| vec![without_groups()],
+    ),
+    rule(
+        [GROUPS, "fields that depend on velocities"],
+        |n, _| n.must_have_groups && n.fields.of_velocities.is_some(),
+        |n, _| {
+            let field = n.fields.of_velocities.unwrap_or_default();
+            let depends = format!("bodies without the field {field}, which depends on velocities");
+            groups_need(depends)
+        },
+        |n, _| {
+            let field = n.fields.of_velocities.unwrap_or_default();
+            vec![one(DropValue(Setting::Field, field)), without_groups()]
+        },
+    ),
+    rule(
+        [GROUPS, "independent systems"],
+        |n, _| n.must_have_groups && n.systems > 1,
+        |n, _| groups_need(format!("one system, not {}", n.systems)),
+        |_, o| vec![one_system(o), without_groups()],
+    ),
+    rule(
+        [GROUPS, "forces in f32 on a CPU"],
+        |n, o| {
+            let is_f64 = |kernel: &Variant| match kernel.method {
+                Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
+                Method::Kernel { .. } => true,
+                _ => false,
+            };
+            let could_have = n.law == ForceLaw::Gravity && n.takes_blocks() && n.takes_jerks();
+            n.must_have_groups && could_have && !o.kernel.is_none_or(is_f64)
+        },
+        |_, _| groups_need("forces in f64 on the CPU, or a GPU"),
+        |_, o| {
+            let double = match o.is_named {
+                true => Drop(Setting::Kernel),
+                false => Set(Setting::Accuracy, "double"),
+            };
+            vec![one(double), without_groups()]
+        },
+    ),
+    rule(
+        [GROUPS, "neighbour schemes in f32 on a GPU"],
+        |n, o| {
+            let in_f32 = n.digits != Some(DigitsName::Double);
+            n.must_have_groups && n.neighbours && o.on_device() && in_f32
+        },
+        |_, _| {
+            let [neighbours, double] = [
+                Setting::Neighbours.to_string(),
+                Setting::Accuracy.with("double"),
+            ];
+            groups_need(format!("steps without {neighbours}, or {double}"))
+        },
+        |_, _| {
+            vec![
+                one(Set(Setting::Accuracy, "double")),
+                one(Drop(Setting::Neighbours)),
+                without_groups(),
+            ]
+        },
     ),
     rule(
         ["hermite6 without block time steps", "a GPU"],
@@ -656,6 +736,14 @@ fn without_blocks(needs: &Needs) -> Vec<Change> {
         .into_iter()
         .chain(neighbours)
         .collect()
+}
+
+fn groups_need(what: impl fmt::Display) -> String {
+    format!("{} needs {what}", Setting::Groups.quoted())
+}
+
+fn without_groups() -> Remedy {
+    one(Drop(Setting::Groups))
 }
 
 fn without_1pn() -> Remedy {

@@ -46,6 +46,7 @@ struct Case {
     stepping: TimeSteps,
     counted: bool,
     neighbours: bool,
+    groups: bool,
     fields: Vec<&'static str>,
     orbit: bool,
     collide: Option<OnCollision>,
@@ -64,6 +65,7 @@ const PLAIN: Case = Case {
     stepping: TimeSteps::Shared,
     counted: false,
     neighbours: false,
+    groups: false,
     fields: vec![],
     orbit: false,
     collide: None,
@@ -119,7 +121,12 @@ impl Case {
     }
 
     fn needs(&self) -> Needs {
-        Needs::new(self.law)
+        let needs = Needs::new(self.law);
+        let needs = match self.groups {
+            true => needs.with_groups(),
+            false => needs,
+        };
+        needs
             .steps(self.integrator, self.stepping, self.eta(), self.accuracy)
             .counted(self.counted)
             .neighbours(self.neighbours)
@@ -155,6 +162,7 @@ impl Case {
         let mut machine = Machine::new(selection.place)
             .fields(self.fields())
             .neighbours(self.neighbours.then_some(crate::backend::Neighbours::Auto))
+            .groups(self.groups)
             .block_steps(self.integrator, self.stepping, self.eta(), self.accuracy);
         if let Some(team) = team.filter(|_| self.ranks > 1) {
             machine = machine.ranks(Arc::clone(team));
@@ -164,7 +172,7 @@ impl Case {
         let physics = Physics {
             law: self.law,
             g: 1.0,
-            softening: 0.1,
+            softening: if self.groups { 0.0 } else { 0.1 },
         };
         let backend = machine.backend(&variant, &bodies, physics);
         let backend = backend.map_err(|why| error(&why))?;
@@ -201,6 +209,7 @@ impl Case {
             Change::Drop(Setting::Eta) => self.eta = None,
             Change::Drop(Setting::BlockSteps) => self.stepping = TimeSteps::Shared,
             Change::Drop(Setting::Neighbours) => self.neighbours = false,
+            Change::Drop(Setting::Groups) => self.groups = false,
             Change::Drop(Setting::Field) => self.fields.clear(),
             Change::Drop(Setting::Orbit) => self.orbit = false,
             Change::Drop(Setting::Kernel) => self.kernel = None,
@@ -309,6 +318,15 @@ fn beside_pairs() -> Vec<Case> {
     all
 }
 
+/// These cases, with pairs followed apart.
+fn with_groups(cases: Vec<Case>) -> impl Iterator<Item = Case> {
+    let of_groups = |case| Case {
+        groups: true,
+        ..case
+    };
+    cases.into_iter().map(of_groups)
+}
+
 /// Cases of one process.
 fn cases() -> Vec<Case> {
     let mut base = beside_pairs();
@@ -351,6 +369,22 @@ fn cases() -> Vec<Case> {
         counted: true,
         ..PLAIN
     });
+    base.extend(with_groups(beside_pairs()));
+    let others = [
+        Case {
+            kernel: Some("cpu-f32"),
+            ..PLAIN
+        },
+        Case {
+            law: ForceLaw::ATTRACT_REPEL,
+            ..PLAIN
+        },
+        Case {
+            accuracy: Some(ForceAccuracy::Single),
+            ..PLAIN
+        },
+    ];
+    base.extend(with_groups(others.into()));
     let mut all = each(&PLACES, &base);
     // Alone: these steps refuse a neighbour scheme whatever else is asked for.
     let steps = [
@@ -374,6 +408,7 @@ fn cases_of_ranks() -> Vec<Case> {
         law: ForceLaw::ATTRACT_REPEL,
         ..PLAIN
     });
+    base.extend(with_groups(beside_pairs()));
     base.extend(["reference", "tiled", "symmetric"].map(|kernel| Case {
         kernel: Some(kernel),
         ..PLAIN

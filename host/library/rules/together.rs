@@ -42,6 +42,9 @@ const FEATURES: &[Feature] = &[
     }),
     feature("block time steps", "steps", |n| blocks(n, false)),
     feature("neighbour scheme", "steps", |n| blocks(n, true)),
+    feature("groups in block time steps", "steps", |n| {
+        blocks(n, false).with_groups()
+    }),
     feature("independent systems", "systems", |n| n.systems(2)),
     feature("law attract-repel", "law", |n| Needs {
         law: ForceLaw::ATTRACT_REPEL,

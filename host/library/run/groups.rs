@@ -10,42 +10,26 @@ use crate::force::groups::pairs_at_start;
 use crate::groups::heavy_above;
 use crate::integrator::TimeSteps;
 use crate::physics::{ForceLaw, Physics};
+use crate::rules::{self, Needs, Offer};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, FEW};
 use crate::variants::preferred::ForceAccuracy;
-use crate::variants::{CpuPath, Method};
-use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::block_steps::DigitsName;
 
 /// Number of bodies from which on groups are followed without being asked for.
 pub(super) const CLUSTER: usize = 16;
 
-/// Reason why pairs and multiples cannot be followed apart, as the rest of "groups need ...".
+/// Reason why pairs and multiples of these bodies cannot be followed apart, as the rest of "groups need ...". Settings that
+/// do not go together with groups are [rules](rules).
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupsFault {
-    /// All bodies take the same step.
-    #[error("{}", Setting::BlockSteps)]
-    SharedSteps,
     /// The force is softened.
     #[error("{}", Setting::Softening.with(0))]
     Softening,
-    /// Another force law.
-    #[error("{}", Setting::Law.with("gravity"))]
-    Law,
-    /// A neighbour scheme with forces that a GPU computes in fewer digits: its regular force is a difference.
-    #[error("steps without {}, or {}", Setting::Neighbours, Setting::Accuracy.with("double"))]
-    Neighbours,
-    /// An external field that depends on velocities.
-    #[error("bodies without a {} that depends on velocities", Setting::Field)]
-    Fields,
-    /// Independent systems.
-    #[error("one system, not several")]
-    Systems,
-    /// Forces in f32 on the CPU.
-    #[error("forces in f64 on the CPU, or a GPU")]
-    Device,
+    /// Bodies do not attract each other.
+    #[error("bodies that attract each other")]
+    NoAttraction,
     /// Bodies without mass.
     #[error("bodies with mass, and some have none")]
     Massless,
@@ -66,7 +50,7 @@ pub(super) struct Pairs {
     are_stars: bool,
     /// Reason why fewer bodies take the same steps.
     pub(super) few: Option<&'static str>,
-    /// Reason why pairs cannot be followed apart, whatever the steps and the device.
+    /// Reason why pairs of these bodies cannot be followed apart, whatever the settings.
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
@@ -140,11 +124,12 @@ impl RunSpec {
             .is_some_and(Encounters::may_collide);
         let collide_on_several = collide && (has_ranks || self.names_devices()) && !on_cpu();
         let fault = self.bodies_fault(bodies, physics);
+        let can_be = fault.is_none() && !self.refuses_groups(physics.law);
         let newtonian = matches!(physics.law, ForceLaw::Gravity) && self.systems == 1;
         let blocks = self.stepping == Some(TimeSteps::Blocks);
         let is_asked = match blocks {
             true => newtonian && fault != Some(GroupsFault::Dominated),
-            false => fault.is_none() && self.leaves_steps_open(),
+            false => can_be && self.leaves_steps_open(),
         };
         let count = match is_asked && bodies.len() > 1 {
             true => pairs_at_start(bodies, physics),
@@ -158,8 +143,8 @@ impl RunSpec {
         let has_heavy = heaviest > heavy_above(&bodies.mass);
         let kind = self.kind(bodies, physics);
         let near = self.why_near(kind);
-        let few = near.filter(|_| fault.is_none() && on_cpu());
-        let are_many = fault.is_none() && (bodies.len() >= CLUSTER || few.is_some());
+        let few = near.filter(|_| can_be && on_cpu());
+        let are_many = can_be && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
         let is_wanted = self.groups == Some(true) || collide_on_several;
         let has_reason = count > 0 || has_heavy || is_wanted;
@@ -292,6 +277,7 @@ impl RunSpec {
             && (self.groups.is_some() || bodies.len() < suggest::MANY)
             && (self.groups.is_some() || self.neighbours.is_none() || !on_a_device)
             && self.bodies_fault(bodies, &unsoftened).is_none()
+            && !self.refuses_groups(law)
     }
 
     /// Returns whether no setting asks for another integrator, or for a device or a time that it does not suit.
@@ -346,12 +332,18 @@ impl RunSpec {
         bodies: &Bodies,
         pairs: &Pairs,
         selection: &Selection,
-        digits: Option<DigitsName>,
+        needs: &Needs,
     ) -> Result<Decision, BuildError> {
-        let fault = self.groups_fault(pairs, selection, digits);
-        if let (Some(true), Some(fault)) = (self.groups, fault) {
+        if let (Some(true), Some(fault)) = (self.groups, pairs.fault) {
             return Err(fault.into());
         }
+        // Whoever asks for groups was refused by rules before.
+        let offer = selection.place.offer(1, Some(selection.variant), true);
+        let of_bodies = pairs.fault.map(|fault| BuildError::from(fault).to_string());
+        let fault = of_bodies.or_else(|| match pairs.come_later {
+            true => None, // other steps follow them
+            false => rules::refusal_of_groups(needs, &offer),
+        });
         if self.stepping != Some(TimeSteps::Blocks) || bodies.len() < 2 {
             return Ok(Decision {
                 groups: Some(false),
@@ -384,7 +376,7 @@ impl RunSpec {
         let groups = fault.is_none() && self.groups.unwrap_or(pays);
         let count = pairs.count;
         let counted = counted(count, "pair");
-        let why = match (groups, fault) {
+        let why = match (groups, &fault) {
             (true, _) => format!(
                 "{counted} followed apart, as one body each; others will be when bodies meet"
             ),
@@ -397,9 +389,9 @@ impl RunSpec {
             (false, None) => {
                 format!("{counted} in short steps, which take long and lose energy")
             }
-            (false, Some(fault)) => format!(
-                "{counted} in short steps, which take long and lose energy: to follow them apart needs {fault}"
-            ),
+            (false, Some(fault)) => {
+                format!("{counted} in short steps, which take long and lose energy: {fault}")
+            }
         };
         Ok(Decision {
             groups: Some(groups),
@@ -411,46 +403,24 @@ impl RunSpec {
         })
     }
 
-    /// Reason why pairs cannot be followed apart by these steps on this device.
-    fn groups_fault(
-        &self,
-        pairs: &Pairs,
-        selection: &Selection,
-        digits: Option<DigitsName>,
-    ) -> Option<GroupsFault> {
-        let can_compute = match selection.variant.method {
-            Method::Cpu(CpuPath { precision, .. }) => precision == Precision::F64,
-            Method::Kernel { .. } => true,
-            _ => false,
+    /// Returns whether settings under this law refuse groups, whatever the steps and the device.
+    fn refuses_groups(&self, law: ForceLaw) -> bool {
+        let needs = Needs {
+            stepping: TimeSteps::Blocks,
+            ..Needs::new(law)
         };
-        let shared = self.stepping != Some(TimeSteps::Blocks) || self.has_scheme;
-        let few_digits = self.neighbours.is_some()
-            && !pairs.come_later
-            && selection.place != Place::Cpu
-            && digits != Some(DigitsName::Double);
-        let of_steps = shared.then_some(GroupsFault::SharedSteps);
-        of_steps.or(pairs.fault).or(first([
-            (!can_compute, GroupsFault::Device),
-            (few_digits, GroupsFault::Neighbours),
-        ]))
+        let needs = needs.fields(&self.fields).systems(self.systems);
+        rules::refusal_of_groups(&needs, &Offer::ANY).is_some()
     }
 
-    /// Reason why pairs of these bodies cannot be followed apart, whatever the steps and the device.
+    /// Reason why pairs of these bodies cannot be followed apart, whatever the settings.
     fn bodies_fault(&self, bodies: &Bodies, physics: &Physics) -> Option<GroupsFault> {
         let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
         let is_dominated = bodies.len() > 2 && heaviest > 0.5 * bodies.total_mass();
         let has_no_mass = |mass: &f64| physics.weight(*mass) <= 0.0;
         first([
             (physics.softening != 0.0, GroupsFault::Softening),
-            (
-                physics.law != ForceLaw::Gravity || physics.g <= 0.0,
-                GroupsFault::Law,
-            ),
-            (
-                self.fields.iter().any(ExternalField::needs_velocity),
-                GroupsFault::Fields,
-            ),
-            (self.systems != 1, GroupsFault::Systems),
+            (physics.g <= 0.0, GroupsFault::NoAttraction),
             (bodies.mass.iter().any(has_no_mass), GroupsFault::Massless),
             (is_dominated, GroupsFault::Dominated),
         ])

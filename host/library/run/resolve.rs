@@ -193,7 +193,10 @@ impl RunSpec {
         };
         let accuracy = spec.accuracy_of_blocks(&physics, pairs.come_later);
         let needs = spec.needs(physics.law, integrator, accuracy);
-        let needs = needs.groups(follows_pairs);
+        let needs = match spec.groups {
+            Some(true) => needs.with_groups(),
+            _ => needs.groups(follows_pairs),
+        };
         let selection = select_for(&request, &needs, team)?;
         let (selection, remark) = spec.improved(selection, &request, &around.catalogue);
         let shape = Shape {
@@ -223,7 +226,7 @@ impl RunSpec {
             ),
             _ => None,
         };
-        let decision = spec.decide_groups(bodies, &pairs, &selection, needs.digits)?;
+        let decision = spec.decide_groups(bodies, &pairs, &selection, &needs)?;
         spec.groups = decision.groups;
         choices.extend(decision.choice);
         choices.push(Choice {

@@ -357,7 +357,7 @@ class Simulation(Named):
 
     @property
     def integrator(self) -> Integrator:
-        """The integrator and its steps."""
+        """The integrator and its steps, as they were at the beginning: see `followed_from`."""
         at = self._settings
         neighbours: int | str | None = at["neighbours"]
         if neighbours not in (None, "auto"):
@@ -383,7 +383,8 @@ class Simulation(Named):
         """Time from which on pairs are followed apart; None if they are since the beginning, or not.
 
         A GPU takes the steps of single bodies without softening by itself. When hard pairs have formed, the simulation
-        goes on with pairs followed apart. Where `chosen` says so, it goes on by another integrator, too.
+        goes on with pairs followed apart. Where `chosen` says so, it goes on by another integrator, too. A copy that was
+        pickled since then does not know the time any more.
         """
         return self._simulation.followed_from()
 

@@ -22,7 +22,7 @@ pub(super) enum Follow {
     Never,
     /// Pairs will be followed by these steps.
     Later(OtherSteps),
-    /// Pairs are followed since this time. The steps before did not, and are known but where the simulation was resumed since.
+    /// Pairs are followed since this time. The steps before did not follow them.
     Since(f64, Option<OtherSteps>),
 }
 
@@ -65,7 +65,8 @@ impl Simulation {
         })
     }
 
-    /// Time from which on pairs are followed apart, if there were none at the beginning: hard ones had formed.
+    /// Time from which on pairs are followed apart, if there were none at the beginning: hard ones had formed. A simulation that
+    /// was resumed since then does not know it.
     pub fn followed_from(&self) -> Option<f64> {
         match self.follow {
             Follow::Since(time, _) => Some(time),

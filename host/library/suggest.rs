@@ -8,7 +8,6 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use block_steps::next_to_pairs;
 pub use block_steps::{BlockSettings, MANY, neighbours_pay};
 pub use close::{fall_into_fields, orbits_are_close, turn_each_other};
 pub use rounding::error_in_single;

@@ -8,12 +8,12 @@ use crate::encounters::Encounters;
 use crate::fields::{External, ExternalField};
 use crate::force::groups::pairs_at_start;
 use crate::groups::heavy_above;
-use crate::integrator::TimeSteps;
+use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::rules::{self, Needs, Offer};
 use crate::selection::{DeviceChoice, Place, Selection};
 use crate::settings::Setting;
-use crate::suggest::{self, Advice, FEW};
+use crate::suggest::{self, Advice, BlockSettings, FEW};
 use crate::variants::preferred::ForceAccuracy;
 
 /// Number of bodies from which on groups are followed without being asked for.
@@ -337,6 +337,12 @@ impl RunSpec {
         if let (Some(true), Some(fault)) = (self.groups, pairs.fault) {
             return Err(fault.into());
         }
+        if self.stepping != Some(TimeSteps::Blocks) || bodies.len() < 2 {
+            return Ok(Decision {
+                groups: Some(false),
+                choice: None,
+            });
+        }
         // Whoever asks for groups was refused by rules before.
         let offer = selection.place.offer(1, Some(selection.variant), true);
         let of_bodies = pairs.fault.map(|fault| BuildError::from(fault).to_string());
@@ -344,18 +350,12 @@ impl RunSpec {
             true => None, // other steps follow them
             false => rules::refusal_of_groups(needs, &offer),
         });
-        if self.stepping != Some(TimeSteps::Blocks) || bodies.len() < 2 {
-            return Ok(Decision {
-                groups: Some(false),
-                choice: None,
-            });
-        }
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
         if pairs.come_later && fault.is_none() && selection.place != Place::Cpu {
             let steps = match self.neighbours {
                 Some(_) => {
-                    let (integrator, eta) = suggest::next_to_pairs(bodies.len());
+                    let (integrator, eta) = next_to_pairs(bodies.len());
                     let (name, eta) = (integrator.name(), Setting::Eta.with(eta));
                     format!(", by {name} with {eta} and the forces of all bodies")
                 }
@@ -425,6 +425,13 @@ impl RunSpec {
             (is_dominated, GroupsFault::Dominated),
         ])
     }
+}
+
+/// Integrator and η of block time steps without neighbours, for this number of bodies with pairs that are followed apart.
+pub(super) fn next_to_pairs(bodies: usize) -> (Integrator, f64) {
+    let settings = BlockSettings::default().with_groups(bodies, true, false);
+    let both = settings.integrator.zip(settings.eta);
+    both.expect("those that were left out are chosen")
 }
 
 /// The first of these faults that is there.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::groups::{CLUSTER, Close, Kind, Pairs};
+use super::groups::{CLUSTER, Close, Kind, Pairs, next_to_pairs};
 use super::{BuildError, End, RunSpec};
 use crate::bodies::Bodies;
 use crate::encounters::Encounters;
@@ -666,7 +666,7 @@ impl Run {
         let mut run = self.clone();
         run.spec.groups = Some(true);
         if run.spec.neighbours.take().is_some() {
-            let (integrator, eta) = suggest::next_to_pairs(bodies);
+            let (integrator, eta) = next_to_pairs(bodies);
             run.integrator = integrator;
             (run.spec.integrator, run.spec.eta) = (Some(integrator), Some(eta));
         }

@@ -35,9 +35,13 @@ pub(super) struct OtherSteps {
 }
 
 impl Simulation {
-    /// Follows pairs apart from the time on at which hard ones have formed, by the steps of this run.
+    /// Follows pairs apart from the time on at which hard ones have formed, where this run says so.
     #[must_use]
-    pub(super) fn followed_by(self, run: &Run) -> Self {
+    pub(super) fn following(self, run: &Run) -> Self {
+        if run.spec.groups.is_some() {
+            return self;
+        }
+        let run = run.followed(self.bodies.len());
         let make = remade_on(run.machine(), run.variant, run.physics);
         let follow = Follow::Later(OtherSteps {
             remake: Remake {

@@ -94,34 +94,24 @@ impl Run {
         (clock, state): (Clock, &SavedState),
         lost: Lost,
     ) -> Result<Simulation, BuildError> {
-        let bodies_now = bodies.len();
-        // A run that began without groups goes on so, until hard pairs form.
-        let (run, later) = match (state.groups.is_empty(), self.spec.groups) {
-            (true, Some(false)) => (self, None),
-            (true, _) => {
-                let mut run = self;
-                run.spec.groups = None;
-                let later = run.followed(bodies_now);
-                (run, Some(later))
-            }
-            // Only steps with neighbours have spheres. Pairs were followed later.
-            (false, _) if !state.has(Column::Spheres) => (self.followed(bodies_now), None),
-            (false, _) => {
-                let mut run = self;
-                run.spec.groups = Some(true);
-                (run, None)
-            }
+        let mut run = self;
+        run.spec.groups = match (state.groups.is_empty(), run.spec.groups) {
+            // A run that began without groups goes on so, until hard pairs form.
+            (true, groups) => groups.filter(|are_followed| !are_followed),
+            (false, _) => Some(true),
         };
+        // Steps with neighbours alone have spheres. If this run has neighbours, and the state has none, pairs were followed later.
+        if run.spec.groups == Some(true) && !state.has(Column::Spheres) {
+            run = run.followed(bodies.len());
+        }
         let (physics, integrator, variant) = (run.physics, run.integrator, run.variant);
         let pace = run.spec.pace(|| Ok(clock.dt))?;
         let machine = run.machine();
         let backend = machine.backend_in_frame(&variant, &bodies, physics, state.frame)?;
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
-            .remade_in_frames(remade_on(machine, variant, physics));
-        if let Some(later) = later {
-            simulation = simulation.followed_by(&later);
-        }
+            .remade_in_frames(remade_on(machine, variant, physics))
+            .following(&run);
         if let Some(end) = run.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
             simulation.reach(end)?;
         }
@@ -257,11 +247,9 @@ impl OpenedRun {
             integrator.prepare(&mut *backend)?;
         }
         let simulation = Simulation::prepared(backend, bodies, physics, integrator, pace, start)?;
-        let mut simulation = simulation.remade_in_frames(remade_on(machine, variant, physics));
-        if run.spec.groups.is_none() {
-            let later = run.followed(simulation.bodies.len());
-            simulation = simulation.followed_by(&later);
-        }
+        let mut simulation = simulation
+            .remade_in_frames(remade_on(machine, variant, physics))
+            .following(&run);
         match scheme {
             Some(mut scheme) => {
                 scheme.prepare(&mut *simulation.backend)?;

@@ -110,14 +110,6 @@ impl BlockSettings {
     }
 }
 
-/// Integrator and η of block time steps without neighbours, for this number of bodies with pairs that are followed apart.
-pub(crate) fn next_to_pairs(bodies: usize) -> (Integrator, f64) {
-    match bodies < SEVERAL_WITH_PAIRS {
-        true => (Integrator::Hermite4, ETA_WITH_GROUPS),
-        false => (Integrator::Hermite6, ETA_OF_SIXTH_WITH_PAIRS),
-    }
-}
-
 /// Returns whether a [neighbour scheme](Neighbours) is faster for this number of bodies than other block
 /// time steps with errors as small.
 pub fn neighbours_pay(bodies: usize) -> bool {

@@ -13,6 +13,10 @@ const SAMPLE: usize = 2048;
 /// Mass, in mean masses of the bodies, above which a body is heavy.
 const HEAVY: f64 = 10.0;
 
+/// Binding energy, in kinetic energies of all bodies, above which a pair with a heavy body holds much. Block steps that do not know
+/// of the pair then lose a millionth of the cluster's energy in a few time units.
+const MUCH: f64 = 0.002;
+
 /// A body or a bound pair as a whole: mass times G, position, velocity.
 type Whole = (f64, [Vector; 2]);
 
@@ -34,10 +38,59 @@ pub(crate) fn heavy_above(masses: &[f64]) -> f64 {
     HEAVY * masses.iter().sum::<f64>() / with_mass as f64
 }
 
+/// Returns whether two bodies are bound to each other with much of the energy of all. Both are heavy, or one is so heavy that the
+/// product of their masses is as large. Their steps need not be short.
+pub(crate) fn a_pair_holds_much(bodies: &Bodies, physics: &Physics) -> bool {
+    if !some_are_heavy(&bodies.mass) {
+        return false;
+    }
+    let heavy = physics.coupling() * heavy_above(&bodies.mass);
+    let all = massive(bodies, physics);
+    let wholes = all.iter().map(|(_, whole)| whole);
+    let total: f64 = wholes.clone().map(|(gm, _)| gm).sum();
+    let much = MUCH * 0.5 * total * mean_square_velocity(wholes.clone());
+    let holds_much = |(m, [x, v]): Whole, (n, [y, w]): Whole| {
+        let d = difference(y, x);
+        let square = dot(d, d);
+        // Most are too light or too far away, however slow they are.
+        if m * n <= heavy * heavy || square * much * much > m * m * n * n {
+            return false;
+        }
+        let u = difference(w, v);
+        let energy = 0.5 * dot(u, u) - (m + n) / square.sqrt();
+        -energy * m * n / (m + n) > much
+    };
+    let mut of_heavy = wholes.clone().filter(|(gm, _)| *gm > heavy);
+    of_heavy.any(|&one| {
+        let mut others = wholes.clone();
+        // A body is at no distance of itself, and has no energy with itself.
+        others.any(|&other| one.1[0] != other.1[0] && holds_much(one, other))
+    })
+}
+
+/// Returns whether some bodies are heavy.
+pub(crate) fn some_are_heavy(masses: &[f64]) -> bool {
+    masses.iter().copied().fold(0.0, f64::max) > heavy_above(masses)
+}
+
 /// Bodies that are each other's nearest neighbours, as places in a list.
 fn companions(all: &[(usize, Whole)]) -> Vec<[usize; 2]> {
     let points: Vec<Vector> = all.iter().map(|(_, (_, [x, _]))| *x).collect();
     mutual(&nearest(&points)).collect()
+}
+
+/// Mean square of the velocity of bodies relative to their centre of mass, weighted by their masses.
+fn mean_square_velocity<'a>(all: impl Iterator<Item = &'a Whole> + Clone) -> f64 {
+    let total: f64 = all.clone().map(|(gm, _)| gm).sum();
+    let mut mean = [0.0; 3];
+    for (gm, [_, v]) in all.clone() {
+        mean = add_scaled(mean, gm / total, *v);
+    }
+    let square = |(gm, [_, v]): &Whole| {
+        let u = difference(*v, mean);
+        gm / total * dot(u, u)
+    };
+    all.map(square).sum()
 }
 
 fn orbit(one: Whole, other: Whole) -> Orbit {
@@ -64,15 +117,7 @@ impl Scales {
         }
         let wholes: Vec<Whole> = wholes.into_iter().flatten().collect();
         let total: f64 = wholes.iter().map(|(gm, _)| gm).sum();
-        let mut mean = [0.0; 3];
-        for (gm, [_, v]) in &wholes {
-            mean = add_scaled(mean, gm / total, *v);
-        }
-        let square = |(gm, [_, v]): &Whole| {
-            let u = difference(*v, mean);
-            gm / total * dot(u, u)
-        };
-        let speed_squared = 2.0 * wholes.iter().map(square).sum::<f64>();
+        let speed_squared = 2.0 * mean_square_velocity(wholes.iter());
         let sample: Vec<&Whole> = wholes
             .iter()
             .step_by(wholes.len().div_ceil(SAMPLE).max(1))

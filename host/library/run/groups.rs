@@ -7,7 +7,7 @@ use crate::bodies::Bodies;
 use crate::encounters::Encounters;
 use crate::fields::{External, ExternalField};
 use crate::force::groups::pairs_at_start;
-use crate::groups::heavy_above;
+use crate::groups::{a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::rules::{self, Needs, Offer};
@@ -139,20 +139,20 @@ impl RunSpec {
             true => Census::of(bodies, physics).hard(),
             false => 0,
         };
-        let heaviest = bodies.mass.iter().copied().fold(0.0, f64::max);
-        let has_heavy = heaviest > heavy_above(&bodies.mass);
+        let has_heavy = some_are_heavy(&bodies.mass);
         let kind = self.kind(bodies, physics);
         let near = self.why_near(kind);
         let few = near.filter(|_| can_be && on_cpu());
         let are_many = can_be && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
         let is_wanted = self.groups == Some(true) || collide_on_several;
-        let has_reason = count > 0 || has_heavy || is_wanted;
         let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
         let may_suit = are_many && self.groups != Some(false);
+        let holds_much = || may_suit && a_pair_holds_much(bodies, physics);
+        let has_reason = count > 0 || is_wanted || holds_much();
         let on_cpu = may_suit && self.stepping != Some(TimeSteps::Shared) && on_cpu();
-        // On a device only pairs at the start, or heavy bodies, are worth what groups cost there.
-        let suit = may_suit && (has_reason || are_stars || (is_open && on_cpu));
+        // On a device only pairs that are there are worth what groups cost.
+        let suit = may_suit && (has_reason || has_heavy || are_stars || (is_open && on_cpu));
         let may_come = may_suit && self.groups.is_none() && bodies.len() >= CLUSTER;
         Pairs {
             count,

@@ -4,7 +4,9 @@ use super::start::remade_on;
 use super::step::reach;
 use super::{Remake, Simulation};
 use crate::backend::{ForceError, SavedState};
+use crate::binaries::Census;
 use crate::force::groups::pairs_at_start;
+use crate::groups::{a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::run::Run;
 
@@ -92,18 +94,7 @@ impl Simulation {
         if !matches!(self.follow, Follow::Later(_)) {
             return Ok(());
         }
-        let steps = self.own_steps()?;
-        let shortest = steps.into_iter().fold(f64::INFINITY, f64::min);
-        let short = match self.integrator.order() {
-            6.. => SHORT,
-            _ => SHORT_OF_FOURTH,
-        };
-        if shortest >= short * longest / self.bodies.len() as f64 {
-            return Ok(());
-        }
-        self.backend.download(&mut self.bodies)?;
-        let has_pairs = pairs_at_start(&self.bodies, &self.physics) > 0;
-        if !has_pairs || self.bodies.mass.contains(&0.0) {
+        if self.bodies.mass.contains(&0.0) || !self.has_hard_pairs(longest)? {
             return Ok(());
         }
         let Follow::Later(other) = &mut self.follow else {
@@ -120,6 +111,27 @@ impl Simulation {
         }
         self.keep_paths();
         Ok(())
+    }
+
+    /// Returns whether there are pairs that block steps without groups would take long for, or lose energy in.
+    fn has_hard_pairs(&mut self, longest: f64) -> Result<bool, ForceError> {
+        let steps = self.own_steps()?;
+        let shortest = steps.into_iter().fold(f64::INFINITY, f64::min);
+        let short = match self.integrator.order() {
+            6.. => SHORT,
+            _ => SHORT_OF_FOURTH,
+        };
+        let are_short = shortest < short * longest / self.bodies.len() as f64;
+        if !are_short && !some_are_heavy(&self.bodies.mass) {
+            return Ok(false);
+        }
+        self.backend.download(&mut self.bodies)?;
+        let (bodies, physics) = (&self.bodies, &self.physics);
+        // Bodies that pass each other have short steps too, for a while.
+        let are_hard = are_short
+            && pairs_at_start(bodies, physics) > 0
+            && Census::of(bodies, physics).hard() > 0;
+        Ok(are_hard || a_pair_holds_much(bodies, physics))
     }
 
     /// Follows no pairs again, before it goes back to a state in which it did not.
@@ -165,8 +177,12 @@ mod tests {
 
     /// Two bodies on a circle, with some ten times the energy of a star.
     fn hard_pair() -> Bodies {
-        let (mass, apart) = (0.05, 0.004_f64);
-        let speed = (mass / (2.0 * apart)).sqrt();
+        pair(0.05, 0.004, 1.0)
+    }
+
+    /// Two bodies of this mass each, at a distance, with a multiple of the velocity on a circle.
+    fn pair(mass: f64, apart: f64, times: f64) -> Bodies {
+        let speed = times * (mass / (2.0 * apart)).sqrt();
         let body = |id: u64, side: f64| Body {
             position: [0.5 + 0.5 * side * apart, 0.3, 0.0],
             velocity: [0.0, side * speed, 0.0],
@@ -244,6 +260,28 @@ mod tests {
         }
         assert_eq!(phases(&mut simulation), phases(&mut again));
         run
+    }
+
+    /// A wide pair of heavy bodies is followed though its steps are not short, and a light one is not.
+    #[test]
+    fn a_pair_that_holds_much_of_the_energy_is_followed() {
+        for (mass, times, from) in [
+            (0.25, 1.0, Some(0.0625)),
+            (0.25, 2.0, None),
+            (0.01, 1.0, None),
+        ] {
+            let single = plummer(64, 3).expect("in range");
+            let pair = pair(mass, 0.2, times);
+            let mut simulation = stars(single.clone()).build().expect("sound");
+            simulation.run_until(0.0625).expect("steps are taken");
+            simulation.add(&pair, &[]).expect("there is room");
+            simulation.run_until(0.125).expect("steps are taken");
+            assert_eq!(simulation.followed_from(), from, "{mass} {times}");
+
+            let both: Bodies = single.iter().chain(pair.iter()).collect();
+            let run = stars(both).resolve().expect("sound");
+            assert_eq!(run.spec.groups, from.map(|_| true), "{mass} {times}");
+        }
     }
 
     /// A device that must not follow pairs takes all steps itself.

@@ -13,7 +13,7 @@ const SAMPLE: usize = 2048;
 /// Mass, in mean masses of the bodies, above which a body is heavy.
 const HEAVY: f64 = 10.0;
 
-/// Binding energy, in kinetic energies of all bodies, above which a pair with a heavy body holds much. Block steps that do not know
+/// Binding energy, in kinetic energies of all bodies, above which two heavy bodies hold much. Block steps that do not know
 /// of the pair then lose a millionth of the cluster's energy in a few time units.
 const MUCH: f64 = 0.002;
 
@@ -46,25 +46,26 @@ pub(crate) fn a_pair_holds_much(bodies: &Bodies, physics: &Physics) -> bool {
     }
     let heavy = physics.coupling() * heavy_above(&bodies.mass);
     let all = massive(bodies, physics);
-    let wholes = all.iter().map(|(_, whole)| whole);
-    let total: f64 = wholes.clone().map(|(gm, _)| gm).sum();
-    let much = MUCH * 0.5 * total * mean_square_velocity(wholes.clone());
+    let mut all: Vec<Whole> = all.into_iter().map(|(_, whole)| whole).collect();
+    let total: f64 = all.iter().map(|(gm, _)| gm).sum();
+    let much = MUCH * 0.5 * total * mean_square_velocity(all.iter());
     let holds_much = |(m, [x, v]): Whole, (n, [y, w]): Whole| {
         let d = difference(y, x);
         let square = dot(d, d);
-        // Most are too light or too far away, however slow they are.
-        if m * n <= heavy * heavy || square * much * much > m * m * n * n {
+        // Most are too far away, however slow they are.
+        if square == 0.0 || square * much * much > m * m * n * n {
             return false;
         }
         let u = difference(w, v);
         let energy = 0.5 * dot(u, u) - (m + n) / square.sqrt();
         -energy * m * n / (m + n) > much
     };
-    let mut of_heavy = wholes.clone().filter(|(gm, _)| *gm > heavy);
-    of_heavy.any(|&one| {
-        let mut others = wholes.clone();
-        // A body is at no distance of itself, and has no energy with itself.
-        others.any(|&other| one.1[0] != other.1[0] && holds_much(one, other))
+    // The heaviest first: few have a partner that is heavy enough.
+    all.sort_unstable_by(|(m, _), (n, _)| n.total_cmp(m));
+    let mut bodies = all.iter().enumerate();
+    bodies.any(|(i, &one)| {
+        let mut heavier = (all[..i].iter()).take_while(|(gm, _)| gm * one.0 > heavy * heavy);
+        heavier.any(|&other| holds_much(one, other))
     })
 }
 

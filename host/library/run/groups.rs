@@ -146,10 +146,9 @@ impl RunSpec {
         let are_many = can_be && (bodies.len() >= CLUSTER || few.is_some());
         let are_stars = !blocks && is_asked && are_many;
         let is_wanted = self.groups == Some(true) || collide_on_several;
+        let has_reason = count > 0 || is_wanted;
         let is_open = blocks && self.neighbours.is_none() && self.leaves_integrator_open();
         let may_suit = are_many && self.groups != Some(false);
-        let holds_much = || may_suit && a_pair_holds_much(bodies, physics);
-        let has_reason = count > 0 || is_wanted || holds_much();
         let on_cpu = may_suit && self.stepping != Some(TimeSteps::Shared) && on_cpu();
         // On a device only pairs that are there are worth what groups cost.
         let suit = may_suit && (has_reason || has_heavy || are_stars || (is_open && on_cpu));
@@ -162,7 +161,7 @@ impl RunSpec {
             few,
             fault,
             suit,
-            come_later: may_come && !on_cpu && !has_reason,
+            come_later: may_come && !on_cpu && !has_reason && !a_pair_holds_much(bodies, physics),
             allow_neighbours: on_cpu && self.kernel.is_none() && self.is_precise(),
             kind,
             close: (self.close(bodies, physics))

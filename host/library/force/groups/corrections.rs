@@ -1,12 +1,16 @@
 //! Corrections of forces for members: what they do beyond the centres of mass.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gpu_kernels::schedule::block_steps::Moving;
 
 use super::Course;
+use super::members::Surroundings;
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::force::in_memory::Forces;
 use crate::groups::{CAPACITY, Few, Group, Partner, Vector, Zone};
+use crate::parallel;
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.
@@ -71,6 +75,31 @@ struct Met {
 }
 
 impl Met {
+    /// One body.
+    fn one(gm: f64) -> Self {
+        Self {
+            few: Few::one(gm),
+            accelerations: [[0.0; 3]; CAPACITY],
+        }
+    }
+
+    /// The members of a group.
+    fn of(around: &Surroundings<'_>, order: Order, group: &Group) -> Self {
+        let mut few = group.few();
+        let accelerations = match order {
+            Order::Fourth => [[0.0; 3]; CAPACITY],
+            Order::Sixth => {
+                let accelerations = around.accelerations(group, &few);
+                few.v = group.of_tight_pairs(&few, &few.v);
+                group.of_tight_pairs(&few, &accelerations)
+            }
+        };
+        for v in few.v.iter_mut().flatten() {
+            *v /= group.slowdown;
+        }
+        Self { few, accelerations }
+    }
+
     /// Masses times G, and motions about the centre.
     fn members(&self) -> impl Iterator<Item = (f64, Moving)> {
         let moving = self.few.x.iter().zip(&self.few.v).zip(&self.accelerations);
@@ -107,11 +136,12 @@ impl Course<'_> {
         wanted.sort_unstable();
         wanted.dedup();
         self.follow_each(&wanted)?;
+        let met = self.groups_met(&acting);
         for (number, partner) in acting {
             match partner.zone {
                 Zone::Felt => {}
                 Zone::Mean | Zone::Impulses => self.add_mean(number, partner.slot),
-                Zone::Close => self.resolve(number, partner.slot),
+                Zone::Close => self.resolve(number, partner.slot, &met),
             }
         }
         for &i in &slots {
@@ -170,33 +200,21 @@ impl Course<'_> {
         }
     }
 
-    /// The bodies in a slot as another one meets them.
-    fn met(&self, slot: usize, by: usize) -> Met {
-        let number = self.groups.in_slot(slot);
-        let group = number.map(|number| &self.groups.all[number]);
-        let Some(group) = group.filter(|group| group.is_close(by)) else {
-            return Met {
-                few: Few::one(self.gm[slot]),
-                accelerations: [[0.0; 3]; CAPACITY],
-            };
-        };
-        let mut few = group.few();
-        let accelerations = match self.order {
-            Order::Fourth => [[0.0; 3]; CAPACITY],
-            Order::Sixth => {
-                let accelerations = self.surroundings().accelerations(group, &few);
-                few.v = group.of_tight_pairs(&few, &few.v);
-                group.of_tight_pairs(&few, &accelerations)
-            }
-        };
-        for v in few.v.iter_mut().flatten() {
-            *v /= group.slowdown;
-        }
-        Met { few, accelerations }
+    /// The groups, by their numbers, that these partners meet one by one. Many partners may meet the same group, and at
+    /// sixth order the accelerations of its members are sums over all perturbers.
+    fn groups_met(&self, acting: &[(usize, Partner)]) -> BTreeMap<usize, Met> {
+        let meets = |(_, partner): &&(usize, Partner)| partner.zone == Zone::Close;
+        let numbers = acting.iter().filter(meets).map(|&(number, _)| number);
+        let numbers = Vec::from_iter(BTreeSet::from_iter(numbers));
+        let (around, order) = (self.surroundings(), self.order);
+        let all = parallel::each_of(&numbers, 1, |&number| {
+            (number, Met::of(&around, order, &around.groups.all[number]))
+        });
+        BTreeMap::from_iter(all)
     }
 
     /// Puts members in the place of centres of mass, in both directions.
-    fn resolve(&mut self, number: usize, other: usize) {
+    fn resolve(&mut self, number: usize, other: usize, met: &BTreeMap<usize, Met>) {
         let slot = self.groups.all[number].slot;
         let of_other = self.groups.in_slot(other);
         let both = of_other.filter(|&k| self.groups.all[k].is_close(slot));
@@ -205,7 +223,9 @@ impl Course<'_> {
         }
         let moving = self.moving_between(slot, other);
         let distance = dot(moving[0], moving[0]).sqrt();
-        let (mine, its) = (self.met(slot, other), self.met(other, slot));
+        let (mine, its) = (&met[&number], both.map(|other| &met[&other]));
+        let alone = Met::one(self.gm[other]);
+        let its = its.unwrap_or(&alone);
         // Force on the group, times its mass.
         let mut sum = [[0.0; 3]; 3];
         let whole = -self.gm[slot] * self.gm[other];

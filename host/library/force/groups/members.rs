@@ -60,7 +60,7 @@ const ORDERS: [f64; 2] = [1e-7, 1e-5];
 /// All slots and groups, as perturbers see them at any time of their steps, and external fields.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
-    groups: &'a Groups,
+    pub(super) groups: &'a Groups,
     /// Fields at the time to which members are followed.
     fields: &'a fields::External,
     /// Masses times G of the slots.

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gpu_kernels::schedule::block_steps::Moving;
 
-use super::Course;
 use super::members::Surroundings;
+use super::{Course, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::force::in_memory::Forces;
 use crate::groups::{CAPACITY, Few, Group, Partner, Vector, Zone};
-use crate::parallel;
 use crate::vectors::dot;
 
 /// Correction of the force on a slot.
@@ -107,6 +106,9 @@ impl Met {
         self.few.gm.iter().copied().zip(moving).take(self.few.count)
     }
 }
+
+/// Groups from which on several threads find their members: most are pairs with few perturbers.
+const SEVERAL: usize = 16;
 
 /// Within it, in sizes of a pair, bodies have its impulses when their steps end. Farther away these are weak, and come
 /// with the steps of the pair.
@@ -207,8 +209,9 @@ impl Course<'_> {
         let numbers = acting.iter().filter(meets).map(|&(number, _)| number);
         let numbers = Vec::from_iter(BTreeSet::from_iter(numbers));
         let (around, order) = (self.surroundings(), self.order);
-        let all = parallel::each_of(&numbers, 1, |&number| {
-            (number, Met::of(&around, order, &around.groups.all[number]))
+        let all = of_each(numbers.len(), SEVERAL, |k| {
+            let group = &around.groups.all[numbers[k]];
+            (numbers[k], Met::of(&around, order, group))
         });
         BTreeMap::from_iter(all)
     }

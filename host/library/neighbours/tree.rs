@@ -84,22 +84,23 @@ fn build(points: &mut [Point], axes: &mut [u8]) {
     }
 }
 
-/// The largest number of a part, and in `largest` the largest numbers of the parts of it.
-fn largest_of(numbers: &[f64], largest: &mut [f64]) -> f64 {
-    if numbers.len() <= LEAF {
-        return numbers.iter().copied().fold(0.0, f64::max);
+/// The largest number of a part's points, and in `largest` the largest numbers of the parts of it.
+fn largest_of(points: &[Point], numbers: &[f64], largest: &mut [f64]) -> f64 {
+    let number = |point: &Point| numbers[point.index()];
+    if points.len() <= LEAF {
+        return points.iter().map(number).fold(0.0, f64::max);
     }
-    let middle = numbers.len() / 2;
+    let middle = points.len() / 2;
     let (below, above) = largest.split_at_mut(middle);
     let mut parts = (
-        || largest_of(&numbers[..middle], below),
-        || largest_of(&numbers[middle + 1..], &mut above[1..]),
+        || largest_of(&points[..middle], numbers, below),
+        || largest_of(&points[middle + 1..], numbers, &mut above[1..]),
     );
-    let (one, other) = match numbers.len() < SERIAL {
+    let (one, other) = match points.len() < SERIAL {
         true => (parts.0(), parts.1()),
         false => rayon::join(parts.0, parts.1),
     };
-    above[0] = numbers[middle].max(one).max(other);
+    above[0] = number(&points[middle]).max(one).max(other);
     above[0]
 }
 
@@ -131,16 +132,6 @@ impl Tree {
         self.points.iter().map(Point::index)
     }
 
-    /// Index of the point in a place of the tree.
-    pub(crate) fn index(&self, place: usize) -> usize {
-        self.points[place].index()
-    }
-
-    /// The point in a place of the tree.
-    pub(crate) fn point(&self, place: usize) -> [f64; 3] {
-        self.points[place].at
-    }
-
     /// Adds the indices of the points to a list that are no farther from a place than a distance. Returns the number of
     /// points that were looked at.
     pub(crate) fn near(&self, at: [f64; 3], distance: f64, found: &mut Vec<usize>) -> usize {
@@ -148,7 +139,7 @@ impl Tree {
         self.near_in((0..self.points.len(), distance), at, &limits, found)
     }
 
-    /// Finds [near](Self::near) points that have `moved` so far from where they are in the tree, by their places.
+    /// Finds [near](Self::near) points that have `moved` so far from where they are in the tree, by their indices.
     /// `farthest` are the [largest](Self::largest) of these numbers.
     pub(crate) fn near_moved(
         &self,
@@ -158,7 +149,7 @@ impl Tree {
         found: &mut Vec<usize>,
     ) -> usize {
         let limits = (
-            |place: usize| distance + moved[place],
+            |index: usize| distance + moved[index],
             |middle: usize| distance + farthest[middle],
         );
         let all = 0..self.points.len();
@@ -166,7 +157,7 @@ impl Tree {
         self.near_in((all, limit), at, &limits, found)
     }
 
-    /// Points of a part within limits by their places, which are at most the limit of their part. Parts have limits by their
+    /// Points of a part within limits by their indices, which are at most the limit of their part. Parts have limits by their
     /// middles.
     fn near_in(
         &self,
@@ -176,7 +167,8 @@ impl Tree {
         found: &mut Vec<usize>,
     ) -> usize {
         let mut add = |place: usize| {
-            let (point, limit) = (&self.points[place], limits.0(place));
+            let point = &self.points[place];
+            let limit = limits.0(point.index());
             if point.square_to(at) <= limit * limit {
                 found.push(point.index());
             }
@@ -202,10 +194,10 @@ impl Tree {
         looked
     }
 
-    /// The largest number in each part of the tree that is no leaf, at the part's middle, of numbers by the points' places.
-    pub(crate) fn largest(numbers: &[f64]) -> Vec<f64> {
-        let mut largest = vec![0.0; numbers.len()];
-        largest_of(numbers, &mut largest);
+    /// The largest number in each part of the tree that is no leaf, at the part's middle, of numbers by the points' indices.
+    pub(crate) fn largest(&self, numbers: &[f64]) -> Vec<f64> {
+        let mut largest = vec![0.0; self.points.len()];
+        largest_of(&self.points, numbers, &mut largest);
         largest
     }
 
@@ -319,20 +311,19 @@ mod tests {
         let tree = Tree::of(&points, (0..3000).filter(|i| i % 5 > 0));
         let indices: Vec<usize> = tree.indices().collect();
         // A few go far, most do not.
-        let mut moved: Vec<f64> = indices
+        let mut moved: Vec<f64> = points
             .iter()
             .map(|_| 0.4 * random.unit().powi(20))
             .collect();
-        let mut farthest = Tree::largest(&moved);
+        let mut farthest = tree.largest(&moved);
         for round in 0..3 {
             for at in points.iter().step_by(11) {
                 let distance = 0.1 * random.unit();
-                let is_near = |&(place, &i): &(usize, &usize)| {
+                let is_near = |&i: &usize| {
                     let square: f64 = (0..3).map(|k| (points[i][k] - at[k]).powi(2)).sum();
-                    square <= (distance + moved[place]).powi(2)
+                    square <= (distance + moved[i]).powi(2)
                 };
-                let near = indices.iter().enumerate().filter(is_near);
-                let mut expected: Vec<usize> = near.map(|(_, &i)| i).collect();
+                let mut expected: Vec<usize> = indices.iter().copied().filter(is_near).collect();
                 expected.sort_unstable();
                 let mut found = vec![];
                 let looked = tree.near_moved(*at, distance, (&moved, &farthest), &mut found);
@@ -340,11 +331,11 @@ mod tests {
                 assert_eq!(found, expected, "{round}, {at:?}, {distance}");
                 assert!(looked >= found.len() && looked < 2000, "{looked}");
             }
-            for place in (round..moved.len()).step_by(7) {
-                moved[place] += 0.05;
-                Tree::raise(place, moved[place], &mut farthest);
+            for (place, &i) in indices.iter().enumerate().skip(round).step_by(7) {
+                moved[i] += 0.05;
+                Tree::raise(place, moved[i], &mut farthest);
             }
-            assert_eq!(farthest, Tree::largest(&moved), "{round}");
+            assert_eq!(farthest, tree.largest(&moved), "{round}");
         }
     }
 }

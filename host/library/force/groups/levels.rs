@@ -4,11 +4,15 @@
 //! them all finer ones.
 
 use std::mem;
+use std::ops::Range;
 
 use gpu_kernels::schedule::block_steps::{DEEPEST, SPAN};
 
 use super::coarsest_from;
 use crate::parallel;
+
+/// Number of the levels.
+const LEVELS: usize = DEEPEST as usize + 1;
 
 /// Level of a slot without steps.
 const NONE: u32 = u32::MAX;
@@ -23,10 +27,12 @@ const LEAST: usize = 256;
 /// Levels of the steps of slots.
 pub(super) struct Levels {
     of_slot: Vec<u32>,
-    /// Slots of each level.
-    slots: Vec<Vec<usize>>,
-    /// Places of slots among those of their level.
-    places: Vec<usize>,
+    /// Number of the slots of each level.
+    counts: [usize; LEVELS],
+    /// All slots of each level, and others that have had it.
+    listed: Vec<Vec<usize>>,
+    /// Levels that list a slot, as bits.
+    listed_at: Vec<u64>,
 }
 
 impl Levels {
@@ -34,8 +40,9 @@ impl Levels {
     pub(super) fn none(slots: usize) -> Self {
         Self {
             of_slot: vec![NONE; slots],
-            slots: vec![vec![]; DEEPEST as usize + 1],
-            places: vec![0; slots],
+            counts: [0; LEVELS],
+            listed: vec![vec![]; LEVELS],
+            listed_at: vec![0; slots],
         }
     }
 
@@ -50,38 +57,50 @@ impl Levels {
             return;
         }
         self.free(slot);
-        let slots = &mut self.slots[level as usize];
-        (self.of_slot[slot], self.places[slot]) = (level, slots.len());
-        slots.push(slot);
+        self.of_slot[slot] = level;
+        self.counts[level as usize] += 1;
+        let (bit, bits) = (1 << level, &mut self.listed_at[slot]);
+        if *bits & bit == 0 {
+            *bits |= bit;
+            self.listed[level as usize].push(slot);
+        }
     }
 
     /// Lets a slot be free.
     pub(super) fn free(&mut self, slot: usize) {
         let level = mem::replace(&mut self.of_slot[slot], NONE);
-        if level == NONE {
-            return;
-        }
-        let (slots, place) = (&mut self.slots[level as usize], self.places[slot]);
-        slots.swap_remove(place);
-        if let Some(&moved) = slots.get(place) {
-            self.places[moved] = place;
+        if level != NONE {
+            self.counts[level as usize] -= 1;
         }
     }
 
+    /// Slots of these levels, in order.
+    fn of_levels(&mut self, levels: Range<usize>) -> Vec<usize> {
+        for level in levels.clone() {
+            let (of_slot, listed_at) = (&self.of_slot, &mut self.listed_at);
+            if self.listed[level].len() > self.counts[level] {
+                self.listed[level].retain(|&slot| {
+                    let has_level = of_slot[slot] == level as u32;
+                    listed_at[slot] &= !(u64::from(!has_level) << level);
+                    has_level
+                });
+            }
+        }
+        let mut slots = self.listed[levels].concat();
+        slots.sort_unstable();
+        slots
+    }
+
     /// The next tick after this one at which steps end, and their slots in order; none if there is no slot with a step.
-    pub(super) fn next(&self, now: u64) -> Option<(u64, Vec<usize>)> {
-        let finest = self.slots.iter().rposition(|slots| !slots.is_empty())?;
+    pub(super) fn next(&mut self, now: u64) -> Option<(u64, Vec<usize>)> {
+        let finest = self.counts.iter().rposition(|&count| count > 0)?;
         let length = SPAN >> finest;
         let tick = (now / length + 1) * length;
         let coarsest = coarsest_from(tick);
-        let ending = &self.slots[coarsest as usize..];
-        let count: usize = ending.iter().map(Vec::len).sum();
+        let ending = coarsest as usize..finest + 1;
+        let count: usize = self.counts[ending.clone()].iter().sum();
         let slots = match count < self.of_slot.len() / MANY {
-            true => {
-                let mut slots = ending.concat();
-                slots.sort_unstable();
-                slots
-            }
+            true => self.of_levels(ending),
             false => self.of_levels_from(coarsest),
         };
         Some((tick, slots))
@@ -146,6 +165,8 @@ mod tests {
             k => k as u32 % 3,
         };
         let mut levels = Levels::none(SLOTS);
+        // Each has had another level.
+        (0..SLOTS).for_each(|slot| levels.set(slot, 9));
         (0..SLOTS)
             .rev()
             .for_each(|slot| levels.set(slot, level(slot)));

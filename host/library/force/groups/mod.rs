@@ -275,8 +275,11 @@ impl<'a> Course<'a> {
         };
         self.add_fields(slots, &mut forces);
         if !self.corrected.is_empty() {
+            // All others have none.
             for (&i, force) in slots.iter().zip(&mut forces) {
-                self.corrections[i].add_to(force);
+                if self.perturbed.meets(i) {
+                    self.corrections[i].add_to(force);
+                }
             }
         }
         Ok(forces)

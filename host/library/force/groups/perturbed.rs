@@ -32,6 +32,11 @@ impl Perturbed {
         all
     }
 
+    /// Returns whether a slot perturbs a group, or has a group that is perturbed.
+    pub(super) fn meets(&self, slot: usize) -> bool {
+        self.meetings[slot] != 0
+    }
+
     /// A group, in this slot, lost partners and then got others.
     pub(super) fn change(&mut self, group: usize, gone: &[Partner], come: &[Partner]) {
         self.meetings[group] += come.len() as u32;
@@ -75,8 +80,8 @@ pub(super) fn changes(before: &[Partner], now: &[Partner]) -> [Vec<Partner>; 2] 
 impl Course<'_> {
     /// The slots of these that perturb a group, or have a group that is perturbed.
     pub(super) fn that_meet(&self, slots: &[usize]) -> Vec<usize> {
-        let meets = |&slot: &usize| self.perturbed.meetings[slot] != 0;
-        slots.iter().copied().filter(meets).collect()
+        let slots = slots.iter().copied();
+        slots.filter(|&slot| self.perturbed.meets(slot)).collect()
     }
 
     /// Groups by their slots, and partners of theirs, of which one is in this slot.

@@ -28,9 +28,14 @@ const SLOTS_OF_A_TASK: usize = 256;
 /// Slots where they were.
 pub(super) struct Places {
     classes: Vec<Class>,
+    /// Where slots were.
+    points: Vec<Vector>,
+    /// The most by which slots have left their points when their steps end.
+    moved: Vec<f64>,
     /// The class of each slot, and its place in the tree.
     in_trees: Vec<(usize, usize)>,
-    /// Slots that begin another step since the classes know how far they move, and true for them.
+    /// Slots that begin another step since it is known how far they move, and true for them. Of [many](MANY) some are left
+    /// out.
     stale: Vec<usize>,
     is_stale: Vec<bool>,
     /// Points that were looked at.
@@ -41,9 +46,7 @@ pub(super) struct Places {
 struct Class {
     heaviest: Pull,
     tree: Tree,
-    /// The most by which slots have left their points when their steps end, by their places in the tree.
-    moved: Vec<f64>,
-    /// The largest of `moved` in each part of the tree, or more.
+    /// The most by which slots of each part of the tree have left their points, or more.
     farthest: Vec<f64>,
 }
 
@@ -59,7 +62,7 @@ impl Places {
         let [at, _] = view.phase(slot);
         let (mut found, mut looked) = (vec![], 0);
         for class in &self.classes {
-            let moved = (&class.moved[..], &class.farthest[..]);
+            let moved = (&self.moved[..], &class.farthest[..]);
             let within = within(class.heaviest);
             looked += class.tree.near_moved(at, within, moved, &mut found);
         }
@@ -81,33 +84,37 @@ impl Places {
 
     /// Finds again how far slots move that have another content or step.
     fn refresh(&mut self, view: View<'_>, levels: &Levels) {
-        let moves = |slot: usize, point: Vector| {
-            let d = difference(view.phase(slot)[0], point);
+        let points = &self.points;
+        let moves = |slot: usize| {
+            let d = difference(view.phase(slot)[0], points[slot]);
             MARGIN * (dot(d, d).sqrt() + view.path(slot, levels))
         };
         let stale = std::mem::take(&mut self.stale);
-        if stale.len() < self.in_trees.len() / MANY {
-            for slot in stale {
+        if stale.len() < self.many() {
+            let moved = parallel::each_of(&stale, SLOTS_OF_A_TASK, |&slot| moves(slot));
+            for (slot, moved) in stale.into_iter().zip(moved) {
                 self.is_stale[slot] = false;
+                self.moved[slot] = moved;
                 let (class, place) = self.in_trees[slot];
-                let class = &mut self.classes[class];
-                let moved = moves(slot, class.tree.point(place));
-                class.moved[place] = moved;
-                Tree::raise(place, moved, &mut class.farthest);
+                Tree::raise(place, moved, &mut self.classes[class].farthest);
             }
             return;
         }
+        let is_stale = &self.is_stale;
+        parallel::change(&mut self.moved, SLOTS_OF_A_TASK, |slot, moved| {
+            if is_stale[slot] {
+                *moved = moves(slot);
+            }
+        });
         for class in &mut self.classes {
-            let (tree, is_stale) = (&class.tree, &self.is_stale);
-            parallel::change(&mut class.moved, SLOTS_OF_A_TASK, |place, moved| {
-                let slot = tree.index(place);
-                if is_stale[slot] {
-                    *moved = moves(slot, tree.point(place));
-                }
-            });
-            class.farthest = Tree::largest(&class.moved);
+            class.farthest = class.tree.largest(&self.moved);
         }
         self.is_stale.fill(false);
+    }
+
+    /// Stale slots from which on the farthest are found anew in whole trees.
+    const fn many(&self) -> usize {
+        self.in_trees.len() / MANY
     }
 }
 
@@ -175,11 +182,9 @@ impl Course<'_> {
             let pulls = slots.iter().map(|&slot| view.pull(slot));
             let heaviest = pulls.fold(Pull { gm: 0.0, root: 0.0 }, heavier);
             let tree = Tree::of(&points, slots.into_iter());
-            let moved: Vec<f64> = tree.indices().map(|slot| moved[slot]).collect();
             Class {
                 heaviest,
-                farthest: Tree::largest(&moved),
-                moved,
+                farthest: tree.largest(&moved),
                 tree,
             }
         };
@@ -192,6 +197,8 @@ impl Course<'_> {
         }
         Places {
             classes,
+            points,
+            moved,
             in_trees,
             stale: vec![],
             is_stale: vec![false; slots],
@@ -216,8 +223,10 @@ impl Course<'_> {
         let Some(places) = &mut self.places else {
             return;
         };
+        let many = places.many();
         for &slot in slots {
-            if !std::mem::replace(&mut places.is_stale[slot], true) {
+            let was_stale = std::mem::replace(&mut places.is_stale[slot], true);
+            if !was_stale && places.stale.len() < many {
                 places.stale.push(slot);
             }
         }

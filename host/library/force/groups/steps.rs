@@ -25,7 +25,7 @@ const FIRST_GUARD: f64 = 0.1;
 /// Slots of a block from which on several threads end their steps.
 const SEVERAL: usize = 128;
 
-/// Slots of a block from which on several threads begin the next steps, which is far less work.
+/// Slots of a block whose next steps one thread begins, which is far less work.
 const MANY: usize = 1024;
 
 /// Ends of the steps of slots, each alone.
@@ -112,9 +112,10 @@ impl Course<'_> {
     /// Ends the steps of slots, which are in order.
     pub(super) fn take_steps(&mut self, slots: &[usize]) -> Result<(), ForceError> {
         let forces = self.forces(slots)?;
-        for &i in slots {
-            let dt = self.time(self.now - self.begun[i]);
-            self.counts.shortest = self.counts.shortest.min(dt);
+        let ticks = slots.iter().map(|&slot| self.now - self.begun[slot]);
+        if let Some(fewest) = ticks.min() {
+            let shortest = self.time(fewest).abs();
+            self.counts.shortest = self.counts.shortest.min(shortest);
         }
         self.counts.steps += slots.len() as u64;
         let before = self.kept_before(slots);
@@ -131,24 +132,24 @@ impl Course<'_> {
         let own_steps = &self.backend.state().own_steps;
         let (near, levels) = (self.neighbourhood.as_ref(), &self.levels);
         // Most keep their level.
-        let changed = |&slot: &usize| {
-            let wanted = match level(own_steps[slot], span, slot) {
-                Ok(level) => level.max(near.map_or(0, |near| near.level_of_regular(slot))),
-                Err(error) => return Some(Err(error)),
-            };
-            let before = levels.of(slot);
-            let level = level_from(now, next_level(before.unwrap_or(wanted), wanted, now));
-            (before != Some(level)).then_some(Ok((slot, level)))
-        };
-        let changed: Result<Vec<(usize, u32)>, ForceError> = match slots.len() < MANY {
-            true => slots.iter().filter_map(changed).collect(),
-            false => {
-                let all = parallel::each_of(slots, SEVERAL, changed);
-                all.into_iter().flatten().collect()
+        let changed = |slots: &[usize]| -> Result<Vec<(usize, u32)>, ForceError> {
+            let mut changed = vec![];
+            for &slot in slots {
+                let regular = near.map_or(0, |near| near.level_of_regular(slot));
+                let wanted = level(own_steps[slot], span, slot)?.max(regular);
+                let before = levels.of(slot);
+                let level = level_from(now, next_level(before.unwrap_or(wanted), wanted, now));
+                if before != Some(level) {
+                    changed.push((slot, level));
+                }
             }
+            Ok(changed)
         };
-        for (slot, level) in changed? {
-            self.levels.set(slot, level);
+        let parts: Vec<&[usize]> = slots.chunks(MANY).collect();
+        for changed in parallel::each_of(&parts, 1, |part| changed(part)) {
+            for (slot, level) in changed? {
+                self.levels.set(slot, level);
+            }
         }
         for &slot in slots {
             self.begun[slot] = now;

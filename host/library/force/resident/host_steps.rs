@@ -7,6 +7,7 @@
 //! bodies as sources. Each of several ranks takes all steps, and has one device. It computes small numbers of forces
 //! itself, so devices of ranks must compute the same bits.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -266,10 +267,18 @@ impl<D: Device> InMemory for HostSteps<D> {
         let begun = (&bodies.mass[..], &begun);
         let shares = self.shares(slots.len()).own;
         for ((device, untold), share) in self.devices.iter().zip(&mut self.untold).zip(shares) {
-            untold.add(changed);
-            if !share.is_empty() {
-                device.launch(highest, block, &untold.take(), &slots[share], begun)?;
+            if share.is_empty() {
+                untold.add(changed);
+                continue;
             }
+            let all = match untold.all.is_empty() {
+                true => Cow::Borrowed(changed),
+                false => {
+                    untold.add(changed);
+                    Cow::Owned(untold.take())
+                }
+            };
+            device.launch(highest, block, &all, &slots[share], begun)?;
         }
         Ok(())
     }

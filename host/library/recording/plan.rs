@@ -85,9 +85,14 @@ impl Plan {
 
     /// Number of snapshots after the first that are due at this moment: a function of it alone.
     pub(super) fn snapshots_due(&self, clock: &Clock) -> u64 {
-        // 10 · 0.1 / 0.01 may round to below 100.
         self.snapshot_every.map_or(0, |every| {
-            ((clock.time - clock.start).abs() / every * (1.0 + 1e-12)).floor() as u64
+            let since = clock.time - clock.start;
+            // 10 · 0.1 / 0.01 may round to below 100.
+            let due = (since.abs() / every * (1.0 + 1e-12)).floor() as u64;
+            // Far from time 0, the time of a snapshot is rounded by more than that.
+            let next = snapshot_time(clock, since.signum(), every, due.saturating_add(1));
+            let is_next = since != 0.0 && since.signum() * (clock.time - next) >= 0.0;
+            due.saturating_add(u64::from(is_next))
         })
     }
 
@@ -129,8 +134,10 @@ impl Plan {
         };
         let snapshot = self.snapshot_every.map(|every| {
             let due = self.snapshots_due(clock).saturating_add(1);
-            clock.start + direction * (due as f64 * every)
+            snapshot_time(clock, direction, every, due)
         });
+        // Snapshots that are nearer to each other than times are rounded are none.
+        let snapshot = snapshot.filter(|time| direction * (time - clock.time) > 0.0);
         let time = match (snapshot, end) {
             // One that rounding alone puts before the end is at the end.
             (Some(snapshot), Some(end))
@@ -143,6 +150,11 @@ impl Plan {
         };
         Stop { steps, time }
     }
+}
+
+/// Time of a snapshot after the first, by its number.
+fn snapshot_time(clock: &Clock, direction: f64, every: f64, number: u64) -> f64 {
+    clock.start + direction * (number as f64 * every)
 }
 
 /// When to stop: whichever comes first.

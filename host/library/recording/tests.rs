@@ -225,6 +225,24 @@ fn stops_are_where_something_is_due() {
         let stop = ending.next_stop(&clock(2.0 + direction * 0.2, 0), Pace::Fixed(dt));
         assert_eq!(stop.time, Some(end));
     }
+    // Far from time 0, times are rounded by more than 1e-12 of the time between two snapshots.
+    for (start, every) in [(18.3389, 0.0004), (1e3, 1e-10), (-1e3, 1e-10)] {
+        let plan = Plan {
+            snapshot_every: Some(every),
+            ..plan
+        };
+        let mut now = Clock {
+            start,
+            ..clock(start, 0)
+        };
+        for k in 1..=1000 {
+            let stop = plan.next_stop(&now, Pace::Fixed(0.01));
+            let time = stop.time.expect("a snapshot");
+            assert!(time > now.time, "{start} {every} {k}");
+            now.time = time;
+            assert_eq!(plan.snapshots_due(&now), k, "{start} {every}");
+        }
+    }
     let logged = Plan {
         diagnostics_every: Some(7),
         checkpoint_every: Some(Every::Steps(5)),

@@ -406,9 +406,14 @@ impl Group {
         }
     }
 
-    /// Energy, times G, of the tide of a body at a distance on a pair.
+    /// Energy, times G, of the tide of a body at a distance on the members. Several have it as if they were two of the same
+    /// mass.
     pub(crate) fn tide(&self, gm: f64, distance: f64) -> f64 {
-        gm * self.reduced() * self.size * self.size / (distance * distance * distance)
+        let reduced = match self.inner {
+            Inner::Pair(_) => self.reduced(),
+            Inner::Multiple(_) => self.total() / 4.0,
+        };
+        gm * reduced * self.size * self.size / (distance * distance * distance)
     }
 
     /// Longest step of bodies at a distance that meet the members one by one.

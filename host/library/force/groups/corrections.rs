@@ -117,7 +117,7 @@ const PROMPT: f64 = 8.0;
 /// Energy of the tide of a partner from which on a pair is followed whenever the partner's step ends, in the
 /// [unit](crate::groups::Scales::energy) of tides. What a partner does in a step is known until the step ends. A pair that
 /// is followed later takes it from the partner's next steps, backwards.
-const STRONG: f64 = 1e-6;
+pub(super) const STRONG: f64 = 1e-6;
 
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.

@@ -1,5 +1,6 @@
 //! Partners of groups: who perturbs a group, and what changes when they change.
 
+use super::corrections::STRONG;
 use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
@@ -38,6 +39,24 @@ enum Look {
     MayChange,
     /// It has partners, or is to find some.
     Changes,
+}
+
+/// Force of a group that a partner sees.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    AsOne,
+    AsMean,
+    AsMembers,
+}
+
+impl From<Zone> for Seen {
+    fn from(zone: Zone) -> Self {
+        match zone {
+            Zone::Felt => Self::AsOne,
+            Zone::Mean | Zone::Impulses => Self::AsMean,
+            Zone::Close => Self::AsMembers,
+        }
+    }
 }
 
 /// Partners that a group is to have in its next step.
@@ -150,14 +169,79 @@ impl Course<'_> {
         let choices = self.search((numbers.len(), SEVERAL), |view, places, k| {
             view.choice(&view.groups.all[numbers[k]], places)
         });
-        let mut otherwise = vec![];
+        let mut otherwise = self.that_see_otherwise(numbers, &choices);
+        self.end_now(&otherwise)?;
         // One after another: what a pair owes depends on the partners of others.
         for (&number, choice) in numbers.iter().zip(choices) {
             if self.adopt(number, choice) {
                 otherwise.push(self.groups.all[number].slot);
             }
         }
+        otherwise.sort_unstable();
+        otherwise.dedup();
         Ok(otherwise)
+    }
+
+    /// Strong partners that will see another force of a group than in their steps until now. A step that begins with
+    /// one force and ends with the other changes the energy: it is to end now.
+    fn that_see_otherwise(&self, numbers: &[usize], choices: &[Choice]) -> Vec<usize> {
+        let seen = |partners: &[Partner], slot: usize| {
+            let found = partners.binary_search_by_key(&slot, |partner| partner.slot);
+            found.map_or(Seen::AsOne, |place| partners[place].zone.into())
+        };
+        let mut slots = vec![];
+        for (&number, choice) in numbers.iter().zip(choices) {
+            let group = &self.groups.all[number];
+            // Whoever sees a new group otherwise has ended a step already.
+            if group.is_new {
+                continue;
+            }
+            let [gone, come] = changes(&group.partners, &choice.partners);
+            for Partner { slot, .. } in gone.into_iter().chain(come) {
+                if seen(&group.partners, slot) != seen(&choice.partners, slot)
+                    && self.is_strong(group, slot)
+                {
+                    slots.push(slot);
+                }
+            }
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Returns whether the tide between a group and another slot is strong.
+    fn is_strong(&self, group: &Group, other: usize) -> bool {
+        let [d, _] = self.between(group.slot, other);
+        let tide = group.tide(self.gm[other], dot(d, d).sqrt());
+        tide > STRONG * self.groups.scales.energy
+    }
+
+    /// Strong partners of the groups in these slots, and groups of which one of the slots is a strong partner, in order,
+    /// without these slots.
+    pub(super) fn strong_partners(&self, slots: &[usize]) -> Vec<usize> {
+        let meetings = self.meetings(slots, |_, partner| partner.zone != Zone::Felt);
+        let mut strong = vec![];
+        for (number, partner) in meetings {
+            let group = &self.groups.all[number];
+            if self.is_strong(group, partner.slot) {
+                strong.extend([group.slot, partner.slot]);
+            }
+        }
+        strong.sort_unstable();
+        strong.dedup();
+        strong.retain(|slot| !slots.contains(slot));
+        strong
+    }
+
+    /// Ends the steps of slots that do not end now.
+    pub(super) fn end_now(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        let is_behind = |slot: &usize| self.begun[*slot] != self.now;
+        let behind: Vec<usize> = slots.iter().copied().filter(is_behind).collect();
+        match behind.is_empty() {
+            true => Ok(()),
+            false => self.take_steps(&behind),
+        }
     }
 
     /// Lets a group have other partners. Returns whether forces depend on members otherwise than before.
@@ -222,14 +306,15 @@ impl Course<'_> {
             .map(|&number| self.groups.all[number].slot)
             .collect();
         let otherwise = self.choose_each(&changing)?;
-        if !otherwise.is_empty() {
-            self.renew(&otherwise)?;
-        }
+        self.renew(&otherwise)?;
         Ok(slots)
     }
 
     /// Takes the forces on slots anew where their steps begin.
-    fn renew(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+    pub(super) fn renew(&mut self, slots: &[usize]) -> Result<(), ForceError> {
+        if slots.is_empty() {
+            return Ok(());
+        }
         let forces = self.forces(slots)?;
         for (&slot, force) in slots.iter().zip(&forces) {
             self.begin_with(slot, force.derivatives);

@@ -70,6 +70,9 @@ impl Course<'_> {
             return Ok(None);
         };
         self.counts.broken += 1;
+        // They see other bodies from now on.
+        let partners = self.strong_partners(&[slot]);
+        self.end_now(&partners)?;
         self.finish_regular(slot)?;
         let group = self.groups.remove(number);
         let members = group.members.clone();
@@ -89,6 +92,7 @@ impl Course<'_> {
         self.find_live();
         self.renew_lists(slot, &slots);
         self.start(&slots)?;
+        self.renew(&partners)?;
         Ok(Some(slots))
     }
 
@@ -217,6 +221,8 @@ impl Course<'_> {
     /// Makes one group of what is in two slots. Returns its slot.
     pub(super) fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
         self.counts.formed += 1;
+        let partners = self.strong_partners(&[one, other]);
+        self.end_now(&partners)?;
         for slot in [one, other] {
             if self.begun[slot] != self.now {
                 self.take_steps(&[slot])?;
@@ -256,6 +262,7 @@ impl Course<'_> {
         self.find_live();
         self.renew_lists(one, &[slot]);
         self.start(&[slot])?;
+        self.renew(&partners)?;
         Ok(slot)
     }
 

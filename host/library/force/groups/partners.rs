@@ -7,7 +7,7 @@ use super::places::Places;
 use super::slots::View;
 use super::{Course, MARGIN, of_each};
 use crate::backend::ForceError;
-use crate::groups::{Group, Inner, Partner, Zone};
+use crate::groups::{Group, Inner, Orbit, Partner, Zone, reduced_mass};
 use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
@@ -232,6 +232,20 @@ impl Course<'_> {
         strong.dedup();
         strong.retain(|slot| !slots.contains(slot));
         strong
+    }
+
+    /// Strong partners of a pair that these single bodies are to become, in order.
+    pub(super) fn strong_partners_of_pair(&mut self, both: [usize; 2]) -> Vec<usize> {
+        let masses = both.map(|slot| self.gm[slot]);
+        let total = masses[0] + masses[1];
+        let [d, u] = self.between(both[0], both[1]);
+        let orbit = Orbit::of(total, d, u);
+        let size = orbit.size(&self.groups.scales, total);
+        let strong = STRONG * self.groups.scales.energy;
+        let of_one = (reduced_mass(masses) * size * size / strong).cbrt();
+        let mut near = self.near(both[0], |other| of_one * other.root + orbit.distance);
+        near.retain(|&slot| slot != both[1]);
+        near
     }
 
     /// Ends the steps of slots that do not end now.

@@ -221,7 +221,11 @@ impl Course<'_> {
     /// Makes one group of what is in two slots. Returns its slot.
     pub(super) fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
         self.counts.formed += 1;
-        let partners = self.strong_partners(&[one, other]);
+        let both_single = [one, other].map(|slot| self.groups.in_slot(slot)) == [None; 2];
+        let partners = match both_single {
+            true => self.strong_partners_of_pair([one, other]),
+            false => self.strong_partners(&[one, other]),
+        };
         self.end_now(&partners)?;
         for slot in [one, other] {
             if self.begun[slot] != self.now {

@@ -41,20 +41,20 @@ enum Look {
     Changes,
 }
 
-/// Force of a group that a partner sees.
+/// Source of a group's attraction on a partner.
 #[derive(Clone, Copy, PartialEq)]
-enum Seen {
-    AsOne,
-    AsMean,
-    AsMembers,
+enum Attracting {
+    Centre,
+    Ring,
+    Members,
 }
 
-impl From<Zone> for Seen {
+impl From<Zone> for Attracting {
     fn from(zone: Zone) -> Self {
         match zone {
-            Zone::Felt => Self::AsOne,
-            Zone::Mean | Zone::Impulses => Self::AsMean,
-            Zone::Close => Self::AsMembers,
+            Zone::Felt => Self::Centre,
+            Zone::Mean | Zone::Impulses => Self::Ring,
+            Zone::Close => Self::Members,
         }
     }
 }
@@ -187,7 +187,7 @@ impl Course<'_> {
     fn that_see_otherwise(&self, numbers: &[usize], choices: &[Choice]) -> Vec<usize> {
         let seen = |partners: &[Partner], slot: usize| {
             let found = partners.binary_search_by_key(&slot, |partner| partner.slot);
-            found.map_or(Seen::AsOne, |place| partners[place].zone.into())
+            found.map_or(Attracting::Centre, |place| partners[place].zone.into())
         };
         let mut slots = vec![];
         for (&number, choice) in numbers.iter().zip(choices) {

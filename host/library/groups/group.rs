@@ -336,8 +336,7 @@ impl Group {
 
     /// Zone of a partner, if it is one.
     pub(crate) fn zone_of(&self, slot: usize) -> Option<Zone> {
-        let place = self.partners.binary_search_by_key(&slot, |p| p.slot).ok()?;
-        Some(self.partners[place].zone)
+        zone_in(&self.partners, slot)
     }
 
     /// Returns whether a slot meets the members one by one.
@@ -448,6 +447,12 @@ impl Group {
         let recedes = dot(pair.position(), pair.velocity()) > 0.0;
         self.is_passing && recedes && pair.radius() >= 2.0 * scales.fly_by(self.total())
     }
+}
+
+/// Zone of the partner in a slot, if it is in a list in the order of slots.
+pub(crate) fn zone_in(partners: &[Partner], slot: usize) -> Option<Zone> {
+    let place = partners.binary_search_by_key(&slot, |p| p.slot).ok()?;
+    Some(partners[place].zone)
 }
 
 /// Distance at which a body of a mass, as a part of the group's, has the tide that half the group's mass has at 1.

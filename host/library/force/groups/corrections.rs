@@ -117,7 +117,7 @@ const PROMPT: f64 = 8.0;
 /// Energy of the tide of a partner from which on a pair is followed whenever the partner's step ends, in the
 /// [unit](crate::groups::Scales::energy) of tides. What a partner does in a step is known until the step ends. A pair that
 /// is followed later takes it from the partner's next steps, backwards.
-pub(super) const STRONG: f64 = 1e-6;
+const STRONG: f64 = 1e-6;
 
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
@@ -177,10 +177,14 @@ impl Course<'_> {
                 let [d, _] = self.between(group.slot, partner.slot);
                 let distance = dot(d, d).sqrt();
                 let is_near = partner.zone == Zone::Impulses && distance < PROMPT * group.size;
-                let strong = STRONG * self.groups.scales.energy;
-                is_near || group.tide(self.gm[partner.slot], distance) > strong
+                is_near || group.tide(self.gm[partner.slot], distance) > self.strong_tide()
             }
         }
+    }
+
+    /// Energy, times G, above which a tide is strong.
+    pub(super) fn strong_tide(&self) -> f64 {
+        STRONG * self.groups.scales.energy
     }
 
     /// Adds the mean quadrupole of a group, in both directions.
@@ -226,9 +230,8 @@ impl Course<'_> {
         }
         let moving = self.moving_between(slot, other);
         let distance = dot(moving[0], moving[0]).sqrt();
-        let (mine, its) = (&met[&number], both.map(|other| &met[&other]));
-        let alone = Met::one(self.gm[other]);
-        let its = its.unwrap_or(&alone);
+        let (mine, alone) = (&met[&number], Met::one(self.gm[other]));
+        let its = both.map_or(&alone, |other| &met[&other]);
         // Force on the group, times its mass.
         let mut sum = [[0.0; 3]; 3];
         let whole = -self.gm[slot] * self.gm[other];

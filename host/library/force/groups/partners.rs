@@ -1,13 +1,12 @@
 //! Partners of groups: who perturbs a group, and what changes when they change.
 
-use super::corrections::STRONG;
 use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
 use super::slots::View;
 use super::{Course, MARGIN, of_each};
 use crate::backend::ForceError;
-use crate::groups::{Group, Inner, Orbit, Partner, Zone, reduced_mass};
+use crate::groups::{Group, Inner, Orbit, Partner, Zone, reduced_mass, zone_in};
 use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
@@ -185,9 +184,8 @@ impl Course<'_> {
     /// Strong partners that will see another force of a group than in their steps until now. A step that begins with
     /// one force and ends with the other changes the energy: it is to end now.
     fn that_see_otherwise(&self, numbers: &[usize], choices: &[Choice]) -> Vec<usize> {
-        let seen = |partners: &[Partner], slot: usize| {
-            let found = partners.binary_search_by_key(&slot, |partner| partner.slot);
-            found.map_or(Attracting::Centre, |place| partners[place].zone.into())
+        let attracting = |partners: &[Partner], slot| {
+            zone_in(partners, slot).map_or(Attracting::Centre, Attracting::from)
         };
         let mut slots = vec![];
         for (&number, choice) in numbers.iter().zip(choices) {
@@ -198,9 +196,9 @@ impl Course<'_> {
             }
             let [gone, come] = changes(&group.partners, &choice.partners);
             for Partner { slot, .. } in gone.into_iter().chain(come) {
-                if seen(&group.partners, slot) != seen(&choice.partners, slot)
-                    && self.is_strong(group, slot)
-                {
+                let [before, now] =
+                    [&group.partners, &choice.partners].map(|partners| attracting(partners, slot));
+                if before != now && self.is_strong(group, slot) {
                     slots.push(slot);
                 }
             }
@@ -213,8 +211,7 @@ impl Course<'_> {
     /// Returns whether the tide between a group and another slot is strong.
     fn is_strong(&self, group: &Group, other: usize) -> bool {
         let [d, _] = self.between(group.slot, other);
-        let tide = group.tide(self.gm[other], dot(d, d).sqrt());
-        tide > STRONG * self.groups.scales.energy
+        group.tide(self.gm[other], dot(d, d).sqrt()) > self.strong_tide()
     }
 
     /// Strong partners of the groups in these slots, and groups of which one of the slots is a strong partner, in order,
@@ -241,8 +238,7 @@ impl Course<'_> {
         let [d, u] = self.between(both[0], both[1]);
         let orbit = Orbit::of(total, d, u);
         let size = orbit.size(&self.groups.scales, total);
-        let strong = STRONG * self.groups.scales.energy;
-        let of_one = (reduced_mass(masses) * size * size / strong).cbrt();
+        let of_one = (reduced_mass(masses) * size * size / self.strong_tide()).cbrt();
         let mut near = self.near(both[0], |other| of_one * other.root + orbit.distance);
         near.retain(|&slot| slot != both[1]);
         near

@@ -228,9 +228,7 @@ impl Course<'_> {
         };
         self.end_now(&partners)?;
         for slot in [one, other] {
-            if self.begun[slot] != self.now {
-                self.take_steps(&[slot])?;
-            }
+            self.end_now(&[slot])?;
             self.finish_regular(slot)?;
             if let Some(number) = self.groups.in_slot(slot) {
                 self.follow(number)?;

@@ -132,7 +132,7 @@ impl Course<'_> {
         let own_steps = &self.backend.state().own_steps;
         let (near, levels) = (self.neighbourhood.as_ref(), &self.levels);
         // Most keep their level.
-        let changed = |slots: &[usize]| -> Result<Vec<(usize, u32)>, ForceError> {
+        let changes = |slots: &[usize]| -> Result<Vec<(usize, u32)>, ForceError> {
             let mut changed = vec![];
             for &slot in slots {
                 let regular = near.map_or(0, |near| near.level_of_regular(slot));
@@ -146,8 +146,8 @@ impl Course<'_> {
             Ok(changed)
         };
         let parts: Vec<&[usize]> = slots.chunks(MANY).collect();
-        for changed in parallel::each_of(&parts, 1, |part| changed(part)) {
-            for (slot, level) in changed? {
+        for of_part in parallel::each_of(&parts, 1, |part| changes(part)) {
+            for (slot, level) in of_part? {
                 self.levels.set(slot, level);
             }
         }

@@ -507,12 +507,18 @@ fn a_star_that_passes_a_heavy_pair_keeps_the_energy() {
 
 /// Within its step a partner's way is known. Later it would be taken from the partner's next step, backwards.
 #[test]
-fn a_pair_is_followed_where_the_step_of_a_heavy_partner_ends() {
+fn a_pair_is_followed_where_the_step_of_a_heavy_or_hasty_partner_ends() {
     let mut bodies = opened(&plummer(64, 3).expect("in range"), &[(0, 1e-3, 0.5)]);
     let whole = bodies.body(0);
     let [x, y, z] = whole.position;
     let partner = 1;
-    for (mass, is_followed) in [(0.02, true), (1e-6, false)] {
+    let whole_step = SPAN / 2;
+    for (mass, step, is_followed) in [
+        (0.02, whole_step, true),
+        (1e-6, whole_step, false),
+        (2e-4, whole_step / 8, false),
+        (2e-4, whole_step / 16, true),
+    ] {
         let body = Body {
             position: [x, y, z + 0.02],
             velocity: whole.velocity,
@@ -523,11 +529,12 @@ fn a_pair_is_followed_where_the_step_of_a_heavy_partner_ends() {
         for order in [Order::Fourth, Order::Sixth] {
             in_a_span(order, &bodies, |course| {
                 course.choose(0).expect("finite");
-                course.now = SPAN / 2;
+                course.now = whole_step;
+                course.begun[partner] = course.now - step;
                 course.predict();
                 course.correct(&[partner]).expect("finite");
                 let is_now = course.groups.all[0].time() == course.time(course.now);
-                assert_eq!(is_now, is_followed, "{mass}");
+                assert_eq!(is_now, is_followed, "{mass} {step}");
             });
         }
     }

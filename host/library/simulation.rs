@@ -502,28 +502,32 @@ impl Simulation {
                     if self.encounters.is_none() {
                         self.follow_hard_pairs()?;
                     }
-                    let (backend, clock) = (&mut *self.backend, &mut self.clock);
+                    let clock = &self.clock;
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
                     let dt = if last { end - clock.time } else { clock.dt };
                     if changes {
-                        begin_step(backend, clock.time, dt)?;
+                        self.begin_step(dt)?;
                     }
                     let next = match stepping {
                         TimeSteps::Shared => {
+                            let backend = &mut *self.backend;
                             integrator.step(backend, dt)?;
                             self.interactions += of_a_step;
                             integrator.next_step(backend, eta, dt)?.min(longest)
                         }
                         TimeSteps::Blocks => {
-                            let within = within.as_mut().filter(|_| self.steps_are_long);
                             let began = Instant::now();
-                            let counts = match within {
-                                None => Some(block_steps(backend)?.advance(dt, eta)?),
-                                Some(within) => {
-                                    within.advance(backend, clock, (dt, eta), self.interactions)?
+                            let taken = match self.take_span(within.as_mut(), dt) {
+                                Ok(taken) => taken,
+                                Err(why) => {
+                                    self.follow_after(why)?;
+                                    if changes {
+                                        self.begin_step(dt)?;
+                                    }
+                                    self.take_span(within.as_mut(), dt)?
                                 }
                             };
-                            let Some(counts) = counts else {
+                            let Some(counts) = taken else {
                                 return Ok(ControlFlow::Break(()));
                             };
                             self.steps_are_long = began.elapsed() >= LONG;
@@ -532,6 +536,7 @@ impl Simulation {
                             longest
                         }
                     };
+                    let clock = &mut self.clock;
                     clock.steps += 1;
                     if last {
                         clock.time = end;
@@ -540,12 +545,29 @@ impl Simulation {
                     clock.time += dt;
                     clock.dt = next;
                     if stepping == TimeSteps::Shared {
-                        check_step(backend, next, shortest_step(clock.time, longest))?;
+                        let shortest = shortest_step(clock.time, longest);
+                        check_step(&mut *self.backend, next, shortest)?;
                     }
                 }
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes the block time steps of a span; none if whoever watches broke off.
+    fn take_span(
+        &mut self,
+        within: Option<&mut Within<'_>>,
+        dt: f64,
+    ) -> Result<Option<BlockCounts>, ForceError> {
+        let Pace::Adaptive { eta, .. } = self.pace else {
+            unreachable!("block time steps are of such a pace")
+        };
+        let backend = &mut *self.backend;
+        match within.filter(|_| self.steps_are_long) {
+            None => block_steps(backend)?.advance(dt, eta).map(Some),
+            Some(within) => within.advance(backend, &self.clock, (dt, eta), self.interactions),
+        }
     }
 
     /// Takes `steps` steps, or fewer to the end of its pace, unless `watch`, called several times a

@@ -45,7 +45,7 @@ pub(super) struct Pairs {
     /// Number of pairs that are hard.
     hard: usize,
     /// True if some bodies are so much heavier than others that they soon find each other.
-    has_heavy: bool,
+    pub(super) has_heavy: bool,
     /// True if the bodies are a cluster without softening, where pairs form sooner or later.
     are_stars: bool,
     /// Reason why fewer bodies take the same steps.

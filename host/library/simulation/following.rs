@@ -94,9 +94,29 @@ impl Simulation {
         if !matches!(self.follow, Follow::Later(_)) {
             return Ok(());
         }
-        if self.bodies.mass.contains(&0.0) || !self.has_hard_pairs(longest)? {
-            return Ok(());
+        self.backend.download(&mut self.bodies)?;
+        match self.bodies.mass.contains(&0.0) || !self.has_hard_pairs(longest)? {
+            true => Ok(()),
+            false => self.follow_pairs(),
         }
+    }
+
+    /// Goes on with pairs followed apart, from the last look for them, if it ends at this error: two bodies came so near
+    /// each other that the device has no digits for their forces, and will be a pair. Other errors are returned.
+    pub(super) fn follow_after(&mut self, why: ForceError) -> Result<(), ForceError> {
+        let is_near = matches!(
+            why,
+            ForceError::StepTooShort { .. } | ForceError::NotFinite { .. }
+        );
+        let may_follow = self.encounters.is_none() && !self.bodies.mass.contains(&0.0);
+        match is_near && may_follow && matches!(self.follow, Follow::Later(_)) {
+            true => self.follow_pairs(),
+            false => Err(why),
+        }
+    }
+
+    /// Goes on with pairs followed apart, from the bodies as they are here.
+    fn follow_pairs(&mut self) -> Result<(), ForceError> {
         let Follow::Later(other) = &mut self.follow else {
             return Ok(());
         };
@@ -125,7 +145,6 @@ impl Simulation {
         if !are_short && !some_are_heavy(&self.bodies.mass) {
             return Ok(false);
         }
-        self.backend.download(&mut self.bodies)?;
         let (bodies, physics) = (&self.bodies, &self.physics);
         // Bodies that pass each other have short steps too, for a while.
         let are_hard = are_short
@@ -260,6 +279,27 @@ mod tests {
         }
         assert_eq!(phases(&mut simulation), phases(&mut again));
         run
+    }
+
+    /// Two bodies leave each other that are so near that the device has no digits for their forces.
+    #[test]
+    fn bodies_that_are_too_near_for_the_device_are_followed() {
+        let single = plummer(16, 3).expect("in range");
+        let mut both = pair(1e-9, 1e-12, 0.0);
+        (both.vx[0], both.vx[1]) = (-50.0, 50.0);
+        for (groups, from) in [(None, Some(0.0625)), (Some(false), None)] {
+            let builder = stars(single.clone());
+            let builder = match groups {
+                None => builder,
+                Some(groups) => builder.groups(groups),
+            };
+            let mut simulation = builder.build().expect("sound");
+            simulation.run_until(0.0625).expect("steps are taken");
+            simulation.add(&both, &[]).expect("there is room");
+            let taken = simulation.run_until(0.125);
+            assert_eq!(simulation.followed_from(), from);
+            assert_eq!(taken.is_ok(), from.is_some(), "{taken:?}");
+        }
     }
 
     /// A wide pair of heavy bodies is followed though its steps are not short, and a light one is not.

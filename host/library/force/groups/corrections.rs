@@ -190,7 +190,7 @@ impl Course<'_> {
         }
     }
 
-    /// Returns whether the group in a slot was followed last many steps ago, of a partner whose step ends now.
+    /// Returns whether the group in a slot was followed last many steps of a partner ago, which ends a step now.
     fn is_late(&self, group: usize, partner: Partner) -> bool {
         let (now, begun) = (self.now, self.begun[partner.slot]);
         let Some(number) = self.groups.in_slot(group) else {

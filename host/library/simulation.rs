@@ -563,6 +563,7 @@ impl Simulation {
         let Pace::Adaptive { eta, .. } = self.pace else {
             unreachable!("block time steps are of such a pace")
         };
+        let eta = self.part_of_eta() * eta;
         let backend = &mut *self.backend;
         match within.filter(|_| self.steps_are_long) {
             None => block_steps(backend)?.advance(dt, eta).map(Some),

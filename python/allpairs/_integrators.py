@@ -26,8 +26,7 @@ class Integrator:
         True to give each body its own step, False to give all the same. If no setting asks for
         steps, bodies have their own where they have no softening, and hard pairs or unlike masses.
         If not given, integrator and `eta` are hermite6 with 0.36. From 65536 bodies on they are
-        hermite4 with neighbours and 0.04. Single stars of which some are heavy have 0.25 on a
-        GPU. Bodies that begin with pairs that are followed apart have
+        hermite4 with neighbours and 0.04. Bodies that begin with pairs that are followed apart have
         hermite6 with 0.3, and fewer than 512 of them hermite4 with 0.01. Where a CPU follows pairs
         apart, they are hermite4 with neighbours and 0.01 from 8192 bodies on.
     neighbours : int or "auto", optional

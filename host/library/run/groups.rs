@@ -7,7 +7,7 @@ use crate::bodies::Bodies;
 use crate::encounters::Encounters;
 use crate::fields::{External, ExternalField};
 use crate::force::groups::pairs_at_start;
-use crate::groups::{a_pair_holds_much, some_are_heavy};
+use crate::groups::{ETA_WITH_HEAVY, a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::rules::{self, Needs, Offer};
@@ -45,7 +45,7 @@ pub(super) struct Pairs {
     /// Number of pairs that are hard.
     hard: usize,
     /// True if some bodies are so much heavier than others that they soon find each other.
-    pub(super) has_heavy: bool,
+    has_heavy: bool,
     /// True if the bodies are a cluster without softening, where pairs form sooner or later.
     are_stars: bool,
     /// Reason why fewer bodies take the same steps.
@@ -357,6 +357,12 @@ impl RunSpec {
                     let (integrator, eta) = next_to_pairs(bodies.len());
                     let (name, eta) = (integrator.name(), Setting::Eta.with(eta));
                     format!(", by {name} with {eta} and the forces of all bodies")
+                }
+                None if pairs.has_heavy && self.integrator == Some(Integrator::Hermite6) => {
+                    let part = Setting::Eta.name();
+                    format!(
+                        "; until then steps have {ETA_WITH_HEAVY} of `{part}`, because some bodies are heavy"
+                    )
                 }
                 None => String::new(),
             };

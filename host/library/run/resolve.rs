@@ -427,7 +427,7 @@ impl RunSpec {
                     "as suits pairs that are followed apart",
                 ),
                 false => (
-                    given.or_chosen(bodies, pairs.has_heavy && pairs.come_later, allowed, || {
+                    given.or_chosen(bodies, allowed, || {
                         self.accuracy_of_blocks(physics, pairs.come_later)
                     }),
                     "as suits block time steps of so many bodies",

@@ -6,7 +6,7 @@ use super::{Remake, Simulation};
 use crate::backend::{ForceError, SavedState};
 use crate::binaries::Census;
 use crate::force::groups::pairs_at_start;
-use crate::groups::{a_pair_holds_much, some_are_heavy};
+use crate::groups::{ETA_WITH_HEAVY, a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::run::Run;
 
@@ -131,6 +131,15 @@ impl Simulation {
         }
         self.keep_paths();
         Ok(())
+    }
+
+    /// The part of η that bodies take now.
+    pub(super) fn part_of_eta(&self) -> f64 {
+        let come_later = matches!(self.follow, Follow::Later(_));
+        match come_later && self.integrator.order() >= 6 && some_are_heavy(&self.bodies.mass) {
+            true => ETA_WITH_HEAVY,
+            false => 1.0,
+        }
     }
 
     /// Returns whether there are pairs that block steps without groups would take long for, or lose energy in.

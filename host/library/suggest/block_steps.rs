@@ -26,10 +26,6 @@ const ETA_OF_SIXTH_WITH_PAIRS: f64 = 0.3;
 /// η of sixth order without pairs.
 const ETA_OF_SIXTH: f64 = 0.36;
 
-/// η of sixth order of single stars of which some are heavy, until pairs are followed apart. Where two heavy stars pass each
-/// other, a cluster lost up to 2·10⁻⁵ of its energy with 0.36, and a tenth of that with 0.25.
-const ETA_OF_SIXTH_WITH_HEAVY: f64 = 0.25;
-
 /// Bodies that begin with pairs from which on sixth order is faster than fourth.
 const SEVERAL_WITH_PAIRS: usize = 512;
 
@@ -82,13 +78,11 @@ impl BlockSettings {
     /// Hermite's sixth order with η = 0.36, or the neighbour scheme with η = 0.04 from 65 536 to 1 048 576 bodies. On one
     /// H200 a time unit of as many in a Plummer sphere takes 2.6 s with an error of the energy of 2.5·10⁻⁹ by the
     /// one, and 1.3 s with 9·10⁻⁹ by the other. Fewer bodies gain no time on a GPU at such errors, and what is
-    /// chosen does not depend on the device. Fourth order without neighbours has η = 0.02. Sixth order has 0.25 if heavy
-    /// stars (`has_heavy`) may pass each other, and no pairs are followed apart yet.
+    /// chosen does not depend on the device. Fourth order without neighbours has η = 0.02.
     #[must_use]
     pub fn or_chosen(
         self,
         bodies: usize,
-        has_heavy: bool,
         allowed: bool,
         accuracy: impl FnOnce() -> Option<ForceAccuracy>,
     ) -> Self {
@@ -105,7 +99,6 @@ impl BlockSettings {
         });
         let eta = self.eta.unwrap_or(match (integrator, neighbours) {
             (_, Some(_)) => ETA_WITH_NEIGHBOURS,
-            (Integrator::Hermite6, None) if has_heavy => ETA_OF_SIXTH_WITH_HEAVY,
             (Integrator::Hermite6, None) => ETA_OF_SIXTH,
             (_, None) => 0.02,
         });
@@ -135,17 +128,15 @@ mod tests {
                 integrator,
                 eta,
                 neighbours,
-            } = settings.or_chosen(bodies, false, true, || None);
+            } = settings.or_chosen(bodies, true, || None);
             (integrator.unwrap().name(), eta.unwrap(), neighbours)
         };
-        let heavy = nothing.or_chosen(MANY - 1, true, true, || None);
-        assert_eq!(heavy.eta, Some(0.25));
         assert_eq!(chosen(nothing, MANY - 1), ("hermite6", 0.36, None));
         let auto = Some(Neighbours::Auto);
         assert_eq!(chosen(nothing, MANY), ("hermite4", 0.04, auto));
-        let refused = nothing.or_chosen(MANY, false, false, || None);
+        let refused = nothing.or_chosen(MANY, false, || None);
         assert_eq!(refused.integrator, Some(Integrator::Hermite6));
-        let in_f64 = nothing.or_chosen(MANY, false, true, || Some(ForceAccuracy::Double));
+        let in_f64 = nothing.or_chosen(MANY, true, || Some(ForceAccuracy::Double));
         assert_eq!(in_f64.neighbours, None);
         let fine = BlockSettings {
             eta: Some(0.005),

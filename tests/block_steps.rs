@@ -34,6 +34,7 @@ fn scheme(order: u32, digits: DigitsName, slices: u32) -> BlockScheme {
         digits,
         slices,
         neighbours: None,
+        heavy_are_finer: false,
     }
 }
 

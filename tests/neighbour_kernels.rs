@@ -192,6 +192,7 @@ fn many_slices_are_as_few() {
             digits: DigitsName::Mixed,
             slices,
             neighbours: None,
+            heavy_are_finer: false,
         };
         let resident = resident.with_block_steps(scheme, GUARD).expect("it fits");
         let mut resident = resident.with_neighbours(10, &bodies).expect("it fits");

@@ -101,6 +101,7 @@ impl Beginning<f64> {
 
     /// The most that rounding makes of the third, fourth and fifth of the [derivatives](Self::derivatives), if forces and
     /// their derivatives are rounded by `unit` of themselves.
+    #[inline(always)]
     pub fn rounding(&self, dt: f64, [a1, j1, s1]: [[f64; 3]; 3], unit: f64) -> [f64; 3] {
         let half = 0.5 * dt;
         let inverse = 1.0 / half;
@@ -123,6 +124,7 @@ impl Beginning<f64> {
 
 impl Derivatives<f64> {
     /// These derivatives, each shorter by what [rounding](Beginning::rounding) may have made of it.
+    #[inline(always)]
     #[must_use]
     pub fn beyond(self, [third, fourth, fifth]: [f64; 3]) -> Self {
         let beyond = |v: [f64; 3], rounding: f64| {

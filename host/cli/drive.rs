@@ -11,7 +11,7 @@ use allpairs::binaries::Census;
 use allpairs::diagnostics::{self, Conserved, EnergyLook, MASS_SHARES, Sample};
 use allpairs::physics::Physics;
 use allpairs::recording::{Recording, RecordingError, RunEvent};
-use allpairs::simulation::{Progress, Simulation};
+use allpairs::simulation::{Followed, Progress, Simulation};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -57,12 +57,8 @@ pub(super) fn drive(
     if counts.blocks > 0 {
         writeln!(out, "{}", blocks(&counts, seconds))?;
     }
-    if let Some(time) = simulation.followed_from() {
-        writeln!(
-            out,
-            "pairs followed apart from time {} on, when hard ones had formed",
-            times.text(time)
-        )?;
+    if let Some(followed) = simulation.clock().followed {
+        writeln!(out, "{}", of_pairs(&followed, simulation.time(), &times))?;
     }
     let (outcome, [warned, warned_of_particles]) = match advanced {
         Ok(advanced) => advanced,
@@ -148,6 +144,19 @@ pub(super) fn drive(
         return Err(Interrupted.into());
     }
     Ok(())
+}
+
+/// Times in which pairs were followed apart.
+fn of_pairs(followed: &Followed, time: f64, times: &Times) -> String {
+    let first = times.text(followed.first);
+    if followed.times == 1 && followed.since.is_some() {
+        return format!("pairs followed apart from time {first} on, when hard ones had formed");
+    }
+    let count = say::counted(followed.times, "time", "times");
+    let total = times.figure(followed.until(time));
+    format!(
+        "pairs followed apart while there were hard ones: {count} from time {first} on, for {total} in all"
+    )
 }
 
 /// Block time steps of a run.

@@ -61,8 +61,8 @@ pub(super) struct Options {
     /// Give each body its own step: the longest step (--dt, or an eighth of the dynamical time), halved as
     /// often as the body needs it. Close pairs then do not slow down all others. Without --integrator and
     /// --eta: hermite6 with 0.36, or from 65536 bodies on hermite4 with --neighbours auto and 0.04.
-    /// Without softening, pairs are followed apart (--groups). Runs that begin with pairs then take hermite6 with 0.3, and
-    /// hermite4 with 0.01 below 512 bodies. From 8192 bodies on, a CPU takes hermite4 with --neighbours auto and 0.01.
+    /// Without softening, pairs are followed apart (--groups). Runs that begin with pairs then take hermite4 with 0.01 below
+    /// 512 bodies. From 8192 bodies on, a CPU takes hermite4 with --neighbours auto and 0.01.
     /// A run with --until takes block time steps by itself if its bodies have no softening, and hard pairs or
     /// unlike masses.
     #[arg(long)]

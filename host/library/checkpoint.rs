@@ -215,6 +215,7 @@ mod tests {
     use crate::diagnostics::Energy;
     use crate::force::cpu::samples::cloud;
     use crate::frame::Frame;
+    use crate::simulation::Followed;
 
     fn checkpoint(n: usize, steps: u64) -> Checkpoint {
         let mut bodies = cloud(n, steps);
@@ -275,6 +276,7 @@ mod tests {
                 steps,
                 dt: 0.1,
                 counted_from: (1.25, steps / 2),
+                followed: None,
             },
             origin: Conserved::measure(1.0, &bodies, &physics, energy),
             largest_drift: 1e-9 * steps as f64,
@@ -371,14 +373,25 @@ mod tests {
     #[test]
     fn files_keep_their_bytes() {
         let all = [0.75, 0.5];
+        let followed = |since| {
+            Some(Followed {
+                first: 1.125,
+                times: 3,
+                since,
+                before: 0.25,
+            })
+        };
         let parts = [
-            (420, all, Some(5.0)),
-            (420, all, None),
-            (421, [0.0; 2], None),
+            (420, all, Some(5.0), followed(Some(1.5))),
+            (420, all, Some(5.0), followed(None)),
+            (420, all, Some(5.0), None),
+            (420, all, None, None),
+            (421, [0.0; 2], None, None),
         ];
-        let found = parts.map(|(steps, energies, chosen_step)| {
+        let found = parts.map(|(steps, energies, chosen_step, followed)| {
             let mut written = checkpoint(2, steps);
             written.kept.chosen_step = chosen_step;
+            written.clock.followed = followed;
             [
                 written.origin.energy.external,
                 written.origin.kinetic_of_whole,
@@ -392,9 +405,14 @@ mod tests {
             let numbers = [flags, checksum].map(|bytes| u32::from_le_bytes(*bytes));
             (bytes.len(), numbers)
         });
-        let of_parts = [(846, [2047, 0x0561_2f11]), (838, [1023, 0xd58f_6de2])];
-        assert_eq!(found[..2], of_parts);
-        assert_eq!(found[2], (430, [0, 0xead1_68ee]));
+        let of_parts = [
+            (878, [4095, 0xf728_4eba]),
+            (878, [4095, 0x29ba_4dbd]),
+            (846, [2047, 0x0561_2f11]),
+            (838, [1023, 0xd58f_6de2]),
+            (430, [0, 0xead1_68ee]),
+        ];
+        assert_eq!(found, of_parts);
     }
 
     /// Every byte counts: one that is changed or missing is noticed, and the checkpoint before is

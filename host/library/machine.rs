@@ -50,6 +50,8 @@ pub struct Machine {
     neighbours: Option<Neighbours>,
     /// True if pairs and multiples are followed apart in block time steps.
     groups: bool,
+    /// True if heavy bodies take shorter block time steps on devices.
+    heavy_are_finer: bool,
     /// Ranks that compute together, if there are several.
     team: Option<Arc<Team>>,
 }
@@ -67,6 +69,7 @@ impl Machine {
             needs: Needs::new(ForceLaw::Gravity),
             neighbours: None,
             groups: false,
+            heavy_are_finer: false,
             team: None,
         }
     }

@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 
 use self::encounters::Found;
 use self::following::Follow;
+pub use self::following::Followed;
 use self::outrun::ChosenStep;
 use self::step::{STRETCH, begin_step, check_step, reach, shortest_step};
 use crate::backend::{Backend, BlockCounts, Column, ForceError, SavedState, block_steps};
@@ -62,7 +63,7 @@ pub struct Simulation {
     backend: Box<dyn Backend>,
     /// Makes the backend of other bodies, where encounters or changes from outside make them.
     remake: Option<Remake>,
-    /// Means to follow pairs apart from the time on at which hard ones form, and that time.
+    /// Means to follow pairs apart while there are hard ones.
     follow: Follow,
     bodies: Bodies,
     physics: Physics,
@@ -100,6 +101,8 @@ pub struct Clock {
     /// Time and steps that steps of a fixed length are counted from: the beginning, or the end of the
     /// last [shortened](Simulation::run_until) step.
     pub counted_from: (f64, u64),
+    /// Times in which pairs are followed apart, if there were none at the beginning.
+    pub followed: Option<Followed>,
 }
 
 /// Progress of a run.
@@ -243,11 +246,12 @@ impl Simulation {
             steps: 0,
             dt,
             counted_from: (start, 0),
+            followed: None,
         };
         Ok(Self {
             backend,
             remake: None,
-            follow: Follow::Never,
+            follow: Follow::Always,
             bodies,
             physics,
             integrator,
@@ -299,7 +303,7 @@ impl Simulation {
         Ok(Self {
             backend,
             remake: None,
-            follow: Follow::Never,
+            follow: Follow::Always,
             bodies,
             physics,
             integrator,
@@ -461,7 +465,7 @@ impl Simulation {
             return self.advance_freely(steps, within);
         }
         for _ in 0..steps {
-            self.follow_hard_pairs()?;
+            self.look_at_pairs()?;
             self.watched(|simulation| simulation.advance_freely(1, None).map(|_| ()))?;
             if self.is_at_end() || self.stopped_by().is_some() {
                 break;
@@ -500,7 +504,7 @@ impl Simulation {
                 let changes = self.changes_with_time();
                 for _ in 0..steps {
                     if self.encounters.is_none() {
-                        self.follow_hard_pairs()?;
+                        self.look_at_pairs()?;
                     }
                     let clock = &self.clock;
                     let last = clock.time + clock.dt * (1.0 + STRETCH) >= end;
@@ -563,7 +567,6 @@ impl Simulation {
         let Pace::Adaptive { eta, .. } = self.pace else {
             unreachable!("block time steps are of such a pace")
         };
-        let eta = self.part_of_eta() * eta;
         let backend = &mut *self.backend;
         match within.filter(|_| self.steps_are_long) {
             None => block_steps(backend)?.advance(dt, eta).map(Some),

@@ -26,9 +26,9 @@ class Integrator:
         True to give each body its own step, False to give all the same. If no setting asks for
         steps, bodies have their own where they have no softening, and hard pairs or unlike masses.
         If not given, integrator and `eta` are hermite6 with 0.36. From 65536 bodies on they are
-        hermite4 with neighbours and 0.04. Bodies that begin with pairs that are followed apart have
-        hermite6 with 0.3, and fewer than 512 of them hermite4 with 0.01. Where a CPU follows pairs
-        apart, they are hermite4 with neighbours and 0.01 from 8192 bodies on.
+        hermite4 with neighbours and 0.04. Fewer than 512 bodies that begin with pairs that are followed
+        apart have hermite4 with 0.01. Where a CPU follows pairs apart, they are hermite4 with
+        neighbours and 0.01 from 8192 bodies on.
     neighbours : int or "auto", optional
         Number of nearest neighbours. Each step recomputes only their force, and longer steps
         recompute the force of all other bodies. With `block` and hermite4. ``"auto"`` is the root of

@@ -117,7 +117,7 @@ class Simulation(Named):
         True to follow close pairs and multiples apart, as one body each for the steps of all others
         (regularisation). With `block` and a `softening` of 0, on CPUs or GPUs. If not given,
         they are followed wherever that can be done and there are at least 16 bodies. On a GPU, bodies
-        that begin without pairs have them followed from the time on at which hard ones have formed.
+        that begin without pairs have them followed while there are hard ones.
     device : str
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"emulator"``.
     kernel : str, optional
@@ -380,11 +380,10 @@ class Simulation(Named):
 
     @property
     def followed_from(self) -> float | None:
-        """Time from which on pairs are followed apart; None if they are since the beginning, or not.
+        """Time from which on pairs are followed apart; None if they are since the beginning, or are not.
 
-        A GPU takes the steps of single bodies without softening by itself. When hard pairs have formed, the simulation
-        goes on with pairs followed apart. Where `chosen` says so, it goes on by another integrator, too. A copy that was
-        pickled since then does not know the time any more.
+        A GPU takes the steps of single bodies without softening by itself. While there are hard pairs, the simulation
+        follows pairs apart. Where `chosen` says so, it does so by another integrator.
         """
         return self._simulation.followed_from()
 

@@ -894,6 +894,7 @@ def test_pairs_that_form_later_are_followed(integrator: ap.Integrator) -> None:
     simulation.step()
     copy.step()
     assert state(copy) == state(simulation)
+    assert copy.followed_from == simulation.followed_from
 
 
 def test_shapes_of_kernels() -> None:

@@ -7,7 +7,8 @@
 //!                snaps, 8 more if there is an energy in external fields, 16 more if there are test particles, 32
 //!                more if encounters are looked for, 64 more if there are neighbour spheres, 128 more if pairs and
 //!                multiples are followed apart, 256 more if the run was changed from outside, 512 more if the
-//!                bodies moved as a whole, 1024 more if the step was chosen at the beginning and stays
+//!                bodies moved as a whole, 1024 more if the step was chosen at the beginning and stays, 2048
+//!                more if pairs came later and were followed apart
 //!     24      8  u64 number of bodies N
 //!     32      8  u64 steps done
 //!     40     24  three f64: time of the beginning, time reached, step to come
@@ -35,6 +36,8 @@
 //!                changed from outside)
 //!                kinetic energy of the centre of mass at the beginning (if it moved): f64
 //!                steps of a leapfrog that a step is worth (if it was chosen): f64
+//!                times at which pairs were followed apart (if they came later): the first, f64; how often it
+//!                began, u64; since when, f64, no number if they are not; time before that, f64
 //!    end-4    4  u32 CRC-32, as of zlib, of all before
 //! ```
 //! All numbers are little-endian. Vectors are in local units, in which the f32 numbers of a GPU are
@@ -49,7 +52,7 @@ use crate::backend::{COLUMNS, SavedState, Unit};
 use crate::bodies::BodyKind;
 use crate::diagnostics::{Brought, Conserved, Energy, Lost};
 use crate::frame::Frame;
-use crate::simulation::Clock;
+use crate::simulation::{Clock, Followed};
 
 const MAGIC: [u8; 16] = *b"ALLPAIRS-RESUME\n";
 pub(super) const VERSION: u32 = 2;
@@ -74,9 +77,13 @@ const MOVING: u32 = 512;
 /// Flag of a run with a step that was chosen and stays.
 const CHOSEN: u32 = 1024;
 
+/// Flag of a run that followed pairs apart that came later.
+const CAME_LATER: u32 = 2048;
+
 /// All flags, with the flags of the state's [`COLUMNS`].
 const FLAGS: u32 = {
-    let mut flags = EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED | MOVING | CHOSEN;
+    let mut flags =
+        EXTERNAL | PARTICLES | ENCOUNTERS | GROUPS | CHANGED | MOVING | CHOSEN | CAME_LATER;
     let mut column = 0;
     while column < COLUMNS.len() {
         assert!(flags & COLUMNS[column].flag == 0, "each has its own");
@@ -152,12 +159,13 @@ impl Checkpoint {
         let n = u64::from_le_bytes(array(&mut file)?);
         let steps = u64::from_le_bytes(array(&mut file)?);
         let [start, time, dt, counted_from] = numbers(&mut file)?;
-        let clock = Clock {
+        let mut clock = Clock {
             start,
             time,
             steps,
             dt,
             counted_from: (counted_from, u64::from_le_bytes(array(&mut file)?)),
+            followed: None,
         };
         let centre = numbers(&mut file)?;
         let [length, mass, time] = numbers(&mut file)?;
@@ -202,6 +210,7 @@ impl Checkpoint {
             .saturating_add(if has(CHANGED) { 8 * 8 } else { 0 })
             .saturating_add(if has(MOVING) { 8 } else { 0 })
             .saturating_add(if has(CHOSEN) { 8 } else { 0 })
+            .saturating_add(if has(CAME_LATER) { 4 * 8 } else { 0 })
             .saturating_add(if has(GROUPS) { 8 } else { 0 })
             .saturating_add(groups.saturating_mul(8))
             .saturating_add(settings)
@@ -271,6 +280,17 @@ impl Checkpoint {
             let [leapfrogs] = numbers(&mut file)?;
             kept.chosen_step = Some(leapfrogs);
         }
+        if has(CAME_LATER) {
+            let [first] = numbers(&mut file)?;
+            let times = u64::from_le_bytes(array(&mut file)?);
+            let [since, before] = numbers(&mut file)?;
+            clock.followed = Some(Followed {
+                first,
+                times,
+                since: Some(since).filter(|since| !since.is_nan()),
+                before,
+            });
+        }
         let crc = file.hasher.finalize();
         if u32::from_le_bytes(array(&mut file.file)?) != crc {
             return Err(CheckpointFault::Checksum);
@@ -316,7 +336,8 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         | flag(GROUPS, !state.groups.is_empty())
         | flag(CHANGED, kept.brought != Brought::default())
         | flag(MOVING, origin.kinetic_of_whole != 0.0)
-        | flag(CHOSEN, kept.chosen_step.is_some());
+        | flag(CHOSEN, kept.chosen_step.is_some())
+        | flag(CAME_LATER, clock.followed.is_some());
     let columns = COLUMNS.iter().filter(|row| state.has(row.column));
     let flags = columns.fold(flags, |flags, row| flags | row.flag);
     file.write_all(&flags.to_le_bytes())?;
@@ -380,6 +401,12 @@ fn content(file: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<()> {
         write_numbers(file, &[origin.kinetic_of_whole])?;
     }
     write_numbers(file, kept.chosen_step.as_slice())?;
+    if let Some(followed) = clock.followed {
+        write_numbers(file, &[followed.first])?;
+        file.write_all(&followed.times.to_le_bytes())?;
+        let since = followed.since.unwrap_or(f64::NAN);
+        write_numbers(file, &[since, followed.before])?;
+    }
     Ok(())
 }
 
@@ -395,7 +422,9 @@ fn possible(clock: &Clock, frame: &Frame) -> Result<(), CheckpointFault> {
     /// More than any run takes, and few enough to be counted on.
     const MOST_STEPS: u64 = 1 << 62;
     let (counted_from, counted_steps) = clock.counted_from;
-    let times = [clock.start, clock.time, counted_from];
+    let mut times = vec![clock.start, clock.time, counted_from];
+    times.extend(clock.followed.map(|followed| followed.first));
+    times.extend(clock.followed.map(|followed| followed.until(clock.time)));
     if !times.iter().all(|time| time.is_finite()) {
         return Err(CheckpointFault::Impossible("a time"));
     }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use gpu_kernels::hermite6;
-use gpu_kernels::schedule::block_steps::{Ended, SPAN, Scheme, TOO_FINE, level_of};
+use gpu_kernels::schedule::block_steps::{Ended, SPAN, Scheme, StepAccuracy, TOO_FINE, level_of};
 
 use super::cancelled::Pulled;
 use super::groups;
@@ -368,7 +368,12 @@ fn advance<S: Scheme>(
                 v,
                 crackle: c,
                 allowed,
-            } = S::ended(&state.beginnings[i], dt, eta, force.derivatives);
+            } = S::ended(
+                &state.beginnings[i],
+                dt,
+                StepAccuracy::of_exact(eta),
+                force.derivatives,
+            );
             let [a, j, s] = force.derivatives;
             let pulled = Pulled {
                 body: i,
@@ -404,7 +409,8 @@ fn refined<S: Scheme>(
     let state = backend.state_mut();
     for (&i, force) in block.iter().zip(predicted) {
         // η plays no part in where a step ends.
-        let ended = S::ended(&state.beginnings[i], dt(i), 1.0, force.derivatives);
+        let accuracy = StepAccuracy::of_exact(1.0);
+        let ended = S::ended(&state.beginnings[i], dt(i), accuracy, force.derivatives);
         state.set_phase(i, ended.x, ended.v);
     }
     Ok(backend.with_fields(by_pairs, targets, HighestDerivative::Jerk))

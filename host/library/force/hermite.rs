@@ -1,6 +1,6 @@
 //! Hermite's schemes for backends whose state is in host memory: O(N) beside the forces.
 
-use gpu_kernels::schedule::block_steps::Scheme;
+use gpu_kernels::schedule::block_steps::{Scheme, StepAccuracy};
 
 use super::cancelled::correct_shared;
 use super::groups;
@@ -52,7 +52,8 @@ impl HostState {
     fn correct<S: Scheme>(&mut self, dt: f64) {
         for i in 0..self.bodies.len() {
             // η plays no part in where a step ends.
-            let ended = S::ended(&self.beginnings[i], dt, 1.0, self.derivatives(i));
+            let accuracy = StepAccuracy::of_exact(1.0);
+            let ended = S::ended(&self.beginnings[i], dt, accuracy, self.derivatives(i));
             self.set_phase(i, ended.x, ended.v);
             if let Some([_, crackle]) = self.higher.get_mut(i) {
                 *crackle = ended.crackle;
@@ -61,9 +62,10 @@ impl HostState {
     }
 
     fn next_steps<S: Scheme>(&self, eta: f64, dt: f64) -> Vec<f64> {
+        let accuracy = StepAccuracy::of_exact(eta);
         let bodies = self.beginnings.iter().enumerate();
         bodies
-            .map(|(i, begun)| S::ended(begun, dt, eta, self.derivatives(i)).allowed)
+            .map(|(i, begun)| S::ended(begun, dt, accuracy, self.derivatives(i)).allowed)
             .collect()
     }
 

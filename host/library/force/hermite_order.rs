@@ -1,6 +1,6 @@
 //! Order of Hermite's scheme, where it is known as a run goes.
 
-use gpu_kernels::schedule::block_steps::{Ended, Fourth, Moving, Scheme, Sixth};
+use gpu_kernels::schedule::block_steps::{Ended, Fourth, Moving, Scheme, Sixth, StepAccuracy};
 
 use super::host_state::Beginning;
 use crate::backend::HighestDerivative;
@@ -32,26 +32,25 @@ impl Order {
         }
     }
 
-    /// See [`Scheme::ended`]. Sixth order does not take for change what rounding makes of forces, which are rounded by
-    /// `unit` of themselves.
+    /// See [`Scheme::ended`].
     pub(super) fn ended(
         self,
         begun: &Beginning,
         dt: f64,
-        (eta, unit): (f64, f64),
+        accuracy: StepAccuracy,
         of_prediction: [[f64; 3]; 3],
     ) -> Ended {
         match self {
-            Self::Fourth => Fourth::ended(begun, dt, eta, of_prediction),
-            Self::Sixth if unit == 0.0 => Sixth::ended(begun, dt, eta, of_prediction),
-            Self::Sixth => {
-                let rounding = begun.rounding(dt, of_prediction, unit);
-                let derivatives = begun.derivatives(dt, of_prediction).beyond(rounding);
-                Ended {
-                    allowed: derivatives.next_step(eta, of_prediction),
-                    ..Sixth::ended(begun, dt, eta, of_prediction)
-                }
-            }
+            Self::Fourth => Fourth::ended(begun, dt, accuracy, of_prediction),
+            Self::Sixth => Sixth::ended(begun, dt, accuracy, of_prediction),
+        }
+    }
+
+    /// See [`Scheme::OF_HEAVY`].
+    pub(super) const fn of_heavy(self) -> f64 {
+        match self {
+            Self::Fourth => Fourth::OF_HEAVY,
+            Self::Sixth => Sixth::OF_HEAVY,
         }
     }
 }

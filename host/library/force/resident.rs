@@ -37,6 +37,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, Energy};
 use crate::fields::External;
 use crate::frame::Frame;
+use crate::groups::heavy_above;
 use crate::physics::Physics;
 use crate::plan::{Buffer, Launch, Recipe, Step};
 use crate::variants::{Kernels, Positions};
@@ -49,6 +50,8 @@ pub struct Resident<D: Device> {
     frame: Frame,
     physics: Physics,
     positions: Positions,
+    /// Mass above which a body is heavy, in the frame's unit.
+    heavy: f64,
     params: Params,
     /// G of the force kernel.
     force_g: f64,
@@ -123,6 +126,7 @@ impl<D: Device> Resident<D> {
             frame: recipe.frame,
             physics: recipe.physics,
             positions: recipe.positions,
+            heavy: recipe.frame.mass_to_local(heavy_above(&bodies.mass)),
             params,
             state,
             acceleration,

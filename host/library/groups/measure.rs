@@ -69,10 +69,6 @@ pub(crate) fn a_pair_holds_much(bodies: &Bodies, physics: &Physics) -> bool {
     })
 }
 
-/// The part of η that single stars take in sixth order, if some are heavy. Two that pass each other cost a cluster up to
-/// 2·10⁻⁵ of its energy with η = 0.36, and a tenth with 0.25. Next to groups, heavy stars alone have shorter steps.
-pub(crate) const ETA_WITH_HEAVY: f64 = 0.7;
-
 /// Returns whether some bodies are heavy.
 pub(crate) fn some_are_heavy(masses: &[f64]) -> bool {
     masses.iter().copied().fold(0.0, f64::max) > heavy_above(masses)

@@ -37,6 +37,16 @@ impl Machine {
         }
     }
 
+    /// Has heavy bodies take shorter block time steps on devices, or not: where pairs will be followed apart, once they have
+    /// formed.
+    #[must_use]
+    pub(crate) fn heavy_are_finer(self, heavy_are_finer: bool) -> Self {
+        Self {
+            heavy_are_finer,
+            ..self
+        }
+    }
+
     /// Has block time steps be of a neighbour scheme, if one is asked for.
     #[must_use]
     pub fn neighbours(self, neighbours: Option<Neighbours>) -> Self {
@@ -134,6 +144,7 @@ impl Machine {
             digits,
             slices: self.place.multiprocessors(),
             neighbours: self.neighbours.map(wanted),
+            heavy_are_finer: self.heavy_are_finer,
         })
     }
 

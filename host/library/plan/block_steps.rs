@@ -27,6 +27,9 @@ pub struct BlockScheme {
     /// Number of neighbours wanted for each body, in a neighbour scheme. Several devices then share the
     /// active bodies, and each device has all sources.
     pub neighbours: Option<u32>,
+    /// True if heavy bodies take [a part of η](gpu_kernels::schedule::block_steps::Scheme::OF_HEAVY). A neighbour scheme
+    /// has no such part.
+    pub heavy_are_finer: bool,
 }
 
 /// [`DigitsName`] for serde.
@@ -230,7 +233,8 @@ fn kernels(
         order,
         digits,
         slices,
-        neighbours: _, // of which forces on all bodies know nothing
+        neighbours: _,      // of which forces on all bodies know nothing
+        heavy_are_finer: _, // a word of the clock
     }: BlockScheme,
     part: Part,
     external: bool,
@@ -360,6 +364,7 @@ mod tests {
             digits,
             slices,
             neighbours: None,
+            heavy_are_finer: false,
         };
         plan(scheme, Part::Alone, false, false, n, limits).expect("it fits")
     }
@@ -387,6 +392,7 @@ mod tests {
                                 digits,
                                 slices,
                                 neighbours: None,
+                                heavy_are_finer: false,
                             };
                             let refused = plan(scheme, Part::Alone, false, false, n, &limits);
                             assert!(refused.is_err());
@@ -433,6 +439,7 @@ mod tests {
                     digits: DigitsName::Mixed,
                     slices,
                     neighbours: None,
+                    heavy_are_finer: false,
                 };
                 let alone = plan(scheme, Part::Alone, false, false, n, &limits);
                 let alone = alone.expect("it fits");
@@ -468,6 +475,7 @@ mod tests {
             digits: DigitsName::Double,
             slices: 132,
             neighbours: None,
+            heavy_are_finer: false,
         };
         let refused = plan(scheme, Part::Alone, false, false, 0, &Limits::EVERYWHERE);
         assert!(matches!(refused, Err(PlanError::NoBodies { .. })));

@@ -190,6 +190,7 @@ fn stops_are_where_something_is_due() {
         steps,
         dt: 0.01,
         counted_from: (2.0, 0),
+        followed: None,
     };
     let plan = Plan {
         steps: 1000,

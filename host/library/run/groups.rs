@@ -1,5 +1,7 @@
 //! Decision whether pairs and multiples are followed apart.
 
+use gpu_kernels::schedule::block_steps::{Fourth, Scheme, Sixth};
+
 use super::resolve::Choice;
 use super::{BuildError, End, RunSpec};
 use crate::binaries::Census;
@@ -7,7 +9,7 @@ use crate::bodies::Bodies;
 use crate::encounters::Encounters;
 use crate::fields::{External, ExternalField};
 use crate::force::groups::pairs_at_start;
-use crate::groups::{ETA_WITH_HEAVY, a_pair_holds_much, some_are_heavy};
+use crate::groups::{a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::rules::{self, Needs, Offer};
@@ -54,7 +56,7 @@ pub(super) struct Pairs {
     fault: Option<GroupsFault>,
     /// True if nobody asked for other steps, and pairs are worth the steps that follow them.
     pub(super) suit: bool,
-    /// True if pairs are followed apart from the time on at which hard ones have formed: a device takes all steps until then.
+    /// True if pairs are followed apart while there are hard ones: a device takes all steps at other times.
     pub(super) come_later: bool,
     /// True if a scheme with neighbours can go next to the groups: on a CPU, in double precision.
     pub(super) allow_neighbours: bool,
@@ -103,7 +105,7 @@ pub(super) enum Kind {
 
 /// Decision on groups.
 pub(super) struct Decision {
-    /// True if they are followed apart, and false if not; none if from the time on at which hard pairs form.
+    /// True if they are followed apart, and false if not; none if while there are hard ones.
     pub(super) groups: Option<bool>,
     /// Line about it for the user.
     pub(super) choice: Option<Choice>,
@@ -358,11 +360,13 @@ impl RunSpec {
                     let (name, eta) = (integrator.name(), Setting::Eta.with(eta));
                     format!(", by {name} with {eta} and the forces of all bodies")
                 }
-                None if pairs.has_heavy && self.integrator == Some(Integrator::Hermite6) => {
-                    let part = Setting::Eta.name();
-                    format!(
-                        "; until then steps have {ETA_WITH_HEAVY} of `{part}`, because some bodies are heavy"
-                    )
+                None if pairs.has_heavy => {
+                    let part = match self.integrator {
+                        Some(Integrator::Hermite6) => Sixth::OF_HEAVY,
+                        _ => Fourth::OF_HEAVY,
+                    };
+                    let eta = Setting::Eta.name();
+                    format!("; bodies of more than ten mean masses have {part} of `{eta}`")
                 }
                 None => String::new(),
             };
@@ -372,7 +376,7 @@ impl RunSpec {
                     setting: Setting::Groups,
                     value: "later".to_owned(),
                     why: format!(
-                        "no pairs yet; when hard ones have formed, all are followed apart{steps}"
+                        "no pairs yet; while there are hard ones, all are followed apart{steps}"
                     ),
                 }),
             });

@@ -687,6 +687,7 @@ impl Run {
             .fields(spec.fields.clone())
             .neighbours(spec.neighbours)
             .groups(spec.groups == Some(true))
+            .heavy_are_finer(spec.groups.is_none())
             .block_steps(self.integrator, spec.time_steps(), spec.eta, accuracy);
         match &self.team {
             Some(team) => machine.ranks(Arc::clone(team)),

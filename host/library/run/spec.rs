@@ -63,7 +63,7 @@ pub struct RunSpec {
     /// Neighbour scheme of block time steps.
     pub neighbours: Option<Neighbours>,
     /// True to follow pairs and multiples apart in block time steps, false not to. Else it is done wherever it can be: from
-    /// the beginning or, on a device and without pairs, from the time on at which hard ones have formed.
+    /// the beginning or, on a device and without pairs, while there are hard ones.
     pub groups: Option<bool>,
     /// Time at the beginning.
     pub start: f64,

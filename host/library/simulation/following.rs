@@ -1,4 +1,5 @@
-//! Pairs that form while a device takes the steps of all bodies: the simulation follows them apart from then on.
+//! Pairs that form while a device takes the steps of all bodies: the simulation follows them apart from then on, until there are
+//! none.
 
 use super::start::remade_on;
 use super::step::reach;
@@ -6,7 +7,7 @@ use super::{Remake, Simulation};
 use crate::backend::{ForceError, SavedState};
 use crate::binaries::Census;
 use crate::force::groups::pairs_at_start;
-use crate::groups::{ETA_WITH_HEAVY, a_pair_holds_much, some_are_heavy};
+use crate::groups::{a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, Pace, TimeSteps};
 use crate::run::Run;
 
@@ -18,14 +19,59 @@ const SHORT: f64 = 0.25;
 /// Like [`SHORT`], of fourth order: a pair that is hardly hard loses energy.
 const SHORT_OF_FOURTH: f64 = 1.0;
 
-/// Means to follow pairs apart from the time on at which hard ones form.
+/// Longest steps between two looks whether pairs that are followed apart have gone. A look takes as long as some blocks.
+const LOOKS: u64 = 8;
+
+/// Times in which a simulation follows pairs apart that began without them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Followed {
+    /// Time from which on it followed pairs first.
+    pub first: f64,
+    /// Number of times that it began to follow pairs.
+    pub times: u64,
+    /// Time from which on it follows pairs now; none where there are none.
+    pub since: Option<f64>,
+    /// Time in which it followed pairs, before it began to do so last.
+    pub before: f64,
+}
+
+impl Followed {
+    /// Times after a change, at this time: to steps that follow pairs, and back.
+    fn changed(of: Option<Self>, time: f64) -> Self {
+        let of = of.unwrap_or(Self {
+            first: time,
+            times: 0,
+            since: None,
+            before: 0.0,
+        });
+        match of.since {
+            None => Self {
+                times: of.times + 1,
+                since: Some(time),
+                ..of
+            },
+            Some(since) => Self {
+                since: None,
+                before: of.before + (time - since),
+                ..of
+            },
+        }
+    }
+
+    /// Time in which it followed pairs until now.
+    pub fn until(&self, time: f64) -> f64 {
+        self.before + self.since.map_or(0.0, |since| time - since)
+    }
+}
+
+/// Means to follow pairs apart while there are hard ones.
 pub(super) enum Follow {
-    /// They are followed from the beginning, or never.
-    Never,
+    /// They are followed all the time, or never.
+    Always,
     /// Pairs will be followed by these steps.
     Later(OtherSteps),
-    /// Pairs are followed since this time. The steps before did not follow them.
-    Since(f64, Option<OtherSteps>),
+    /// Pairs are followed. These steps do not follow them.
+    Now(OtherSteps),
 }
 
 /// Steps that a simulation changes to, and backends that take them.
@@ -37,22 +83,30 @@ pub(super) struct OtherSteps {
 }
 
 impl Simulation {
-    /// Follows pairs apart from the time on at which hard ones have formed, where this run says so.
+    /// Follows pairs apart while there are hard ones, where this run says so.
     #[must_use]
     pub(super) fn following(self, run: &Run) -> Self {
         if run.spec.groups.is_some() {
             return self;
         }
-        let run = run.followed(self.bodies.len());
+        let are_followed = self.followed_from().is_some();
+        let run = match are_followed {
+            true => run.clone(),
+            false => run.followed(self.bodies.len()),
+        };
         let make = remade_on(run.machine(), run.variant, run.physics);
-        let follow = Follow::Later(OtherSteps {
+        let other = OtherSteps {
             remake: Remake {
                 make: Box::new(make),
                 has_frames: true,
             },
             integrator: run.integrator,
             eta: run.spec.eta,
-        });
+        };
+        let follow = match are_followed {
+            true => Follow::Now(other),
+            false => Follow::Later(other),
+        };
         Self { follow, ..self }
     }
 
@@ -71,18 +125,24 @@ impl Simulation {
         })
     }
 
-    /// Time from which on pairs are followed apart, if there were none at the beginning: hard ones had formed. A simulation that
-    /// was resumed since then does not know it.
-    pub fn followed_from(&self) -> Option<f64> {
-        match self.follow {
-            Follow::Since(time, _) => Some(time),
-            _ => None,
-        }
+    /// Has the steps that follow pairs apart, if it had the others, or these. The backend is another one already.
+    fn swap_steps(&mut self) {
+        self.follow = match std::mem::replace(&mut self.follow, Follow::Always) {
+            Follow::Always => Follow::Always,
+            Follow::Later(other) => (self.change_to(other)).map_or(Follow::Always, Follow::Now),
+            Follow::Now(other) => (self.change_to(other)).map_or(Follow::Always, Follow::Later),
+        };
+        self.keep_paths();
     }
 
-    /// Goes on with pairs followed apart, if hard ones have formed. It depends on the state and the number of
-    /// steps alone, so that a resumed simulation does the same.
-    pub(super) fn follow_hard_pairs(&mut self) -> Result<(), ForceError> {
+    /// Time from which on pairs are followed apart, if there were none at the beginning and there are hard ones now.
+    pub fn followed_from(&self) -> Option<f64> {
+        self.clock.followed?.since
+    }
+
+    /// Goes on with pairs followed apart, if hard ones have formed, and without, if there are none any more. It depends on the
+    /// state and the number of steps alone, so that a resumed simulation does the same.
+    pub(super) fn look_at_pairs(&mut self) -> Result<(), ForceError> {
         let Pace::Adaptive {
             longest,
             steps: TimeSteps::Blocks,
@@ -91,13 +151,21 @@ impl Simulation {
         else {
             return Ok(());
         };
-        if !matches!(self.follow, Follow::Later(_)) {
-            return Ok(());
+        match self.follow {
+            Follow::Always => return Ok(()),
+            Follow::Now(_) if !self.clock.steps.is_multiple_of(LOOKS) => return Ok(()),
+            Follow::Later(_) | Follow::Now(_) => {}
         }
         self.backend.download(&mut self.bodies)?;
-        match self.bodies.mass.contains(&0.0) || !self.has_hard_pairs(longest)? {
-            true => Ok(()),
-            false => self.follow_pairs(),
+        let are_followed = matches!(self.follow, Follow::Now(_));
+        let changes = match are_followed {
+            _ if self.bodies.mass.contains(&0.0) => false,
+            true => !self.has_pairs(),
+            false => self.has_hard_pairs(longest)?,
+        };
+        match changes {
+            true => self.change_steps(),
+            false => Ok(()),
         }
     }
 
@@ -110,14 +178,14 @@ impl Simulation {
         );
         let may_follow = self.encounters.is_none() && !self.bodies.mass.contains(&0.0);
         match is_near && may_follow && matches!(self.follow, Follow::Later(_)) {
-            true => self.follow_pairs(),
+            true => self.change_steps(),
             false => Err(why),
         }
     }
 
-    /// Goes on with pairs followed apart, from the bodies as they are here.
-    fn follow_pairs(&mut self) -> Result<(), ForceError> {
-        let Follow::Later(other) = &mut self.follow else {
+    /// Goes on with the other steps, from the bodies as they are here.
+    fn change_steps(&mut self) -> Result<(), ForceError> {
+        let (Follow::Later(other) | Follow::Now(other)) = &mut self.follow else {
             return Ok(());
         };
         let time = self.clock.time;
@@ -126,20 +194,15 @@ impl Simulation {
         backend.set_time(time);
         other.integrator.prepare(&mut *backend)?;
         self.backend = backend;
-        if let Follow::Later(other) = std::mem::replace(&mut self.follow, Follow::Never) {
-            self.follow = Follow::Since(time, self.change_to(other));
-        }
-        self.keep_paths();
+        self.swap_steps();
+        self.clock.followed = Some(Followed::changed(self.clock.followed, time));
         Ok(())
     }
 
-    /// The part of η that bodies take now.
-    pub(super) fn part_of_eta(&self) -> f64 {
-        let come_later = matches!(self.follow, Follow::Later(_));
-        match come_later && self.integrator.order() >= 6 && some_are_heavy(&self.bodies.mass) {
-            true => ETA_WITH_HEAVY,
-            false => 1.0,
-        }
+    /// Returns whether there are pairs that groups would begin with, or that hold much of the energy.
+    fn has_pairs(&self) -> bool {
+        let (bodies, physics) = (&self.bodies, &self.physics);
+        pairs_at_start(bodies, physics) > 0 || a_pair_holds_much(bodies, physics)
     }
 
     /// Returns whether there are pairs that block steps without groups would take long for, or lose energy in.
@@ -162,21 +225,15 @@ impl Simulation {
         Ok(are_hard || a_pair_holds_much(bodies, physics))
     }
 
-    /// Follows no pairs again, before it goes back to a state in which it did not.
+    /// Has steps of the kind of a state, before it goes back to the state.
     pub(super) fn follow_as_in(&mut self, state: &SavedState) -> Result<(), ForceError> {
-        if !state.groups.is_empty() {
-            return Ok(());
-        }
-        let Follow::Since(_, Some(before)) = &mut self.follow else {
-            return Ok(());
+        let other = match &mut self.follow {
+            Follow::Later(other) if !state.groups.is_empty() => other,
+            Follow::Now(other) if state.groups.is_empty() => other,
+            Follow::Always | Follow::Later(_) | Follow::Now(_) => return Ok(()),
         };
-        self.backend = (before.remake.make)(&self.bodies, Some(state.frame))?;
-        if let Follow::Since(_, Some(before)) = std::mem::replace(&mut self.follow, Follow::Never)
-            && let Some(later) = self.change_to(before)
-        {
-            self.follow = Follow::Later(later);
-        }
-        self.keep_paths();
+        self.backend = (other.remake.make)(&self.bodies, Some(state.frame))?;
+        self.swap_steps();
         Ok(())
     }
 }
@@ -248,8 +305,64 @@ mod tests {
         assert_eq!(followed.spec.neighbours, None);
         assert_eq!(
             (followed.integrator, followed.spec.eta),
-            (Integrator::Hermite6, Some(0.3))
+            (Integrator::Hermite6, Some(0.36))
         );
+    }
+
+    /// Once the hard pair has gone, the device takes the steps of all again, until another one comes. Whoever goes back or resumes
+    /// comes to the same bits.
+    #[test]
+    fn pairs_that_have_gone_are_not_followed() {
+        let mut simulation = stars(plummer(16, 3).expect("in range"))
+            .build()
+            .expect("sound");
+        simulation.run_until(0.0625).expect("steps are taken");
+        simulation.add(&hard_pair(), &[]).expect("there is room");
+        simulation.run_until(0.125).expect("steps are taken");
+        assert_eq!(simulation.followed_from(), Some(0.0625));
+        simulation.remove(&[100, 101]).expect("it is there");
+        simulation.run_until(0.25).expect("steps are taken");
+        assert_eq!(simulation.followed_from(), Some(0.0625));
+        let before = simulation.energy().expect("computed").total();
+        let good = simulation.good_state().expect("finite");
+        let (clock, state) = simulation.save().expect("saved");
+        let again = stars(phases(&mut simulation)).resume(clock, &state);
+        let mut again = again.expect("sound");
+
+        let without = |simulation: &mut Simulation| {
+            while simulation.followed_from().is_some() {
+                let end = simulation.time() + 0.0625;
+                assert!(end < 8.0, "pairs are always there");
+                simulation.run_until(end).expect("steps are taken");
+            }
+            (simulation.clock(), phases(simulation))
+        };
+        let first = without(&mut simulation);
+        simulation.go_back_to(&good).expect("it was there");
+        assert_eq!(simulation.followed_from(), Some(0.0625));
+        assert_eq!(without(&mut simulation), first);
+        assert_eq!(without(&mut again), first);
+        assert!(simulation.save().expect("saved").1.groups.is_empty());
+        let after = simulation.energy().expect("computed").total();
+        assert!((after / before - 1.0).abs() < 2e-6, "{before} {after}");
+
+        let (clock, _) = first;
+        let Some(Followed {
+            before, times: 1, ..
+        }) = clock.followed
+        else {
+            panic!("{clock:?}")
+        };
+        // It looked before the last step.
+        assert_eq!(before, clock.time - 0.0625 - 0.0625);
+        assert_eq!(clock.steps % LOOKS, 1);
+        simulation.add(&hard_pair(), &[]).expect("there is room");
+        simulation
+            .run_until(clock.time + 0.0625)
+            .expect("steps are taken");
+        let followed = simulation.clock().followed.expect("again");
+        assert_eq!((followed.times, followed.since), (2, Some(clock.time)));
+        assert_eq!(followed.until(simulation.time()), before + 0.0625);
     }
 
     fn comes_later(stars: fn(Bodies) -> SimulationBuilder, most: f64) -> Run {
@@ -331,6 +444,28 @@ mod tests {
             let run = stars(both).resolve().expect("sound");
             assert_eq!(run.spec.groups, from.map(|_| true), "{mass} {times}");
         }
+    }
+
+    /// A heavy body takes a part of η while pairs may come.
+    #[test]
+    fn heavy_bodies_have_shorter_steps_before_pairs_come() {
+        let mut bodies = plummer(64, 3).expect("in range");
+        bodies.mass[0] = 20.0 / 64.0;
+        let steps = [None, Some(false)].map(|groups| {
+            let builder = stars(bodies.clone());
+            let builder = match groups {
+                None => builder,
+                Some(groups) => builder.groups(groups),
+            };
+            let mut simulation = builder.build().expect("sound");
+            simulation.run_until(0.0625).expect("steps are taken");
+            assert_eq!(simulation.followed_from(), None);
+            simulation.own_steps().expect("computed")
+        });
+        let ratio = |i: usize| steps[0][i] / steps[1][i];
+        let others = (1..64).map(ratio).sum::<f64>() / 63.0;
+        assert!((others - 1.0).abs() < 0.1, "{others}");
+        assert!((0.4..0.7).contains(&ratio(0)), "{}", ratio(0));
     }
 
     /// A device that must not follow pairs takes all steps itself.

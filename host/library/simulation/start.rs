@@ -100,6 +100,12 @@ impl Run {
             (true, groups) => groups.filter(|are_followed| !are_followed),
             (false, _) => Some(true),
         };
+        // Steps that follow no pairs, to which it may go back.
+        let before = clock.followed.map(|_| {
+            let mut before = run.clone();
+            before.spec.groups = None;
+            before
+        });
         // Steps with neighbours alone have spheres. If this run has neighbours, and the state has none, pairs were followed later.
         if run.spec.groups == Some(true) && !state.has(Column::Spheres) {
             run = run.followed(bodies.len());
@@ -111,7 +117,7 @@ impl Run {
         let saved = (clock, state);
         let mut simulation = Simulation::resume(backend, bodies, physics, integrator, pace, saved)?
             .remade_in_frames(remade_on(machine, variant, physics))
-            .following(&run);
+            .following(before.as_ref().unwrap_or(&run));
         if let Some(end) = run.end_of(pace).filter(|&end| is_ahead(&clock, pace, end)) {
             simulation.reach(end)?;
         }

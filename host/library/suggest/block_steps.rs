@@ -19,11 +19,7 @@ const ETA_WITH_NEIGHBOURS: f64 = 0.04;
 /// η of fourth order where pairs and multiples are followed apart.
 const ETA_WITH_GROUPS: f64 = 0.01;
 
-/// η of sixth order where pairs are there at the start: errors come from bodies near them, and clusters of real binaries
-/// lose up to 10⁻⁷ of their energy in 3 Myr with it.
-const ETA_OF_SIXTH_WITH_PAIRS: f64 = 0.3;
-
-/// η of sixth order without pairs.
+/// η of sixth order.
 const ETA_OF_SIXTH: f64 = 0.36;
 
 /// Bodies that begin with pairs from which on sixth order is faster than fourth.
@@ -48,8 +44,7 @@ impl BlockSettings {
     /// if the integrator was left out, and if they are `allowed`. On a GPU they take longer: the host finds them.
     ///
     /// For errors as large, sixth order takes half to three quarters of the time of fourth order with η = 0.01. With real
-    /// binaries it takes less. η is 0.3 for bodies that begin with pairs, and 0.36 for others. Few bodies that begin with pairs
-    /// are faster by fourth order.
+    /// binaries it takes less. Few bodies that begin with pairs are faster by fourth order.
     #[must_use]
     pub fn with_groups(self, bodies: usize, has_pairs: bool, allowed: bool) -> Self {
         let pays = self.integrator.is_none() && allowed && bodies >= MANY_OF_SIXTH;
@@ -59,9 +54,8 @@ impl BlockSettings {
             true => Integrator::Hermite4,
             false => Integrator::Hermite6,
         });
-        let eta = self.eta.unwrap_or(match (integrator, has_pairs) {
-            (Integrator::Hermite6, true) => ETA_OF_SIXTH_WITH_PAIRS,
-            (Integrator::Hermite6, false) => ETA_OF_SIXTH,
+        let eta = self.eta.unwrap_or(match integrator {
+            Integrator::Hermite6 => ETA_OF_SIXTH,
             _ => ETA_WITH_GROUPS,
         });
         Self {
@@ -177,11 +171,11 @@ mod tests {
             (nothing, 8192, false, true, ("hermite4", 0.01, auto)),
             (nothing, 8192, false, false, ("hermite6", 0.36, None)),
             (nothing, 511, true, true, ("hermite4", 0.01, None)),
-            (nothing, 512, true, true, ("hermite6", 0.3, None)),
-            (nothing, 8191, true, true, ("hermite6", 0.3, None)),
+            (nothing, 512, true, true, ("hermite6", 0.36, None)),
+            (nothing, 8191, true, true, ("hermite6", 0.36, None)),
             (nothing, 8192, true, true, ("hermite4", 0.01, auto)),
-            (nothing, 8192, true, false, ("hermite6", 0.3, None)),
-            (sixth, 8192, true, true, ("hermite6", 0.3, None)),
+            (nothing, 8192, true, false, ("hermite6", 0.36, None)),
+            (sixth, 8192, true, true, ("hermite6", 0.36, None)),
             (fourth, 8192, true, true, ("hermite4", 0.01, None)),
             (near, 100, false, true, ("hermite4", 0.01, auto)),
         ] {

@@ -7,12 +7,12 @@ use crate::layout::{Layout, Source};
 use cuda_std::shared::Shared;
 use cuda_std::vector::Vec4;
 use cuda_std::warp::{WARP_SIZE, lane_id, warp_id};
-use cuda_std::{global, opaque, thread};
+use cuda_std::{GpuFloat, global, opaque, thread};
 
 use super::gather::{over_devices, over_slices};
 use super::posts::{Control, Post};
 use super::records::{self, Digits, Sums};
-use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, sums};
+use super::scheme::{Begun, Ended, MOST_SUMS, Scheme, StepAccuracy, sums};
 use super::turn::Turn;
 use super::{
     Bodies, BodyBuffers, DEEPEST, HIGHER_VECTORS, MOST_REGISTERS, Phase, SPAN, Slice, TOO_FINE,
@@ -27,6 +27,8 @@ use super::{
 /// as the last one, and at most `c / max_j |r·v|/d²`: in `c` of its distance a pair that approaches
 /// must be noticed, where criteria look back. Of the halvings of the span it is the longest that is
 /// no longer, and that begins where steps of its length begin.
+///
+/// Bodies above the mass [`HEAVY`](clock::HEAVY) of the clock take [a part](Scheme::OF_HEAVY) of η.
 ///
 /// # Arguments
 /// `bodies`: read, and written where steps end. `levels`: how often the span is halved for each
@@ -104,7 +106,11 @@ pub unsafe fn correct<S: Scheme, D: Digits, const EXTERNAL: bool>(
                     now,
                     span,
                     g: params.g,
-                    eta: number(time, clock::ETA),
+                    accuracy: StepAccuracy {
+                        eta: number(time, clock::ETA),
+                        rounding: D::ROUNDING,
+                    },
+                    heavy: number(time, clock::HEAVY),
                     guard: number(time, clock::GUARD),
                     is_first: is(Phase::First),
                     fields: OnDevice::new(fields),
@@ -180,7 +186,8 @@ pub(super) struct Work {
     pub(super) now: u64,
     pub(super) span: f64,
     pub(super) g: f64,
-    pub(super) eta: f64,
+    pub(super) accuracy: StepAccuracy,
+    pub(super) heavy: f64,
     pub(super) guard: f64,
     pub(super) is_first: bool,
     pub(super) fields: OnDevice,
@@ -341,10 +348,16 @@ impl Own {
         let Self { bodies, stride, .. } = self;
         let stride = *stride;
         let mut forces = sums.vectors.map(|sum| sum.map(|sum| work.g * sum));
-        // The sums have three times the approach. Infinite where nothing approaches anything.
-        let bound = 3.0 * work.guard / sums.approach;
         // SAFETY: the caller's promise.
         unsafe {
+            let Source { mass, .. } = Bodies::source(bodies.state, stride, body);
+            let (part, accuracy) = if mass > work.heavy {
+                (S::OF_HEAVY, work.accuracy.of_heavy(S::OF_HEAVY))
+            } else {
+                (1.0, work.accuracy)
+            };
+            // The sums have three times the approach. Infinite where nothing approaches anything.
+            let bound = 3.0 * work.guard * part.sqrt_exact() / sums.approach;
             let level = global::load(self.levels, body);
             let dt = work.span * ((SPAN >> level) as f64 / SPAN as f64);
             let begun = begun::<S>(bodies, stride, body);
@@ -357,7 +370,7 @@ impl Own {
                 };
             }
             if work.is_first {
-                let allowed = first_step(work.eta, forces);
+                let allowed = first_step(accuracy.eta, forces);
                 global::store(self.steps, body, smaller(allowed, bound));
                 set_ends::<S>(bodies, stride, body, forces, [0.0; 3]);
                 return;
@@ -367,8 +380,7 @@ impl Own {
                 v,
                 crackle,
                 allowed,
-            } = S::ended(&begun, dt, work.eta, forces);
-            let Source { mass, .. } = Bodies::source(bodies.state, stride, body);
+            } = S::ended(&begun, dt, accuracy, forces);
             let moved = Source { position: x, mass };
             Bodies::set_source(bodies.state, stride, body, moved);
             Bodies::set_velocity(bodies.state, stride, body, v);

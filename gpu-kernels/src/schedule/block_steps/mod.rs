@@ -51,7 +51,7 @@ pub use gather::gather;
 pub use posts::{MOST_REGULAR, targets, targets_by_block};
 pub use records::{Digits, DigitsName, Double, Mixed, Single};
 pub use relativity::relativity;
-pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth};
+pub use scheme::{Begun, Ended, Fourth, Moving, Scheme, Sixth, StepAccuracy};
 pub use told::{TOLD_HEAD, take_over, told_of_body};
 
 use cuda_std::vector::Vec4;
@@ -104,6 +104,8 @@ pub mod clock {
     pub const FINEST: u32 = 5;
     /// The body that stopped the clock.
     pub const BODY: u32 = 6;
+    /// Mass above which bodies take [a part](super::Scheme::OF_HEAVY) of η: the bits of an f64, infinite for none.
+    pub const HEAVY: u32 = 7;
     /// The span in the unit of time of the bodies, the bits of an f64.
     pub const SPAN: u32 = 8;
     /// [η](crate::hermite::Beginning::next_step), the bits of an f64.

@@ -38,6 +38,16 @@ impl DigitsName {
         matches!(self, Self::Mixed)
     }
 
+    /// The part of a force that rounding may change: of f32, four of its units. Then clusters with binaries take as many steps as
+    /// in f64, and keep their energy as well. Without it they take up to a third more, and with 32 units they lose ten times as
+    /// much energy in fewer steps.
+    pub const fn rounding(self) -> f64 {
+        match self {
+            Self::Single | Self::Mixed => 1.0 / (1 << 22) as f64,
+            Self::Double => 0.0,
+        }
+    }
+
     /// Targets a lane, where there are many: as many as registers hold.
     pub const fn lane(self) -> u32 {
         match self {
@@ -56,6 +66,8 @@ pub trait Digits {
     const NAME: DigitsName;
     /// [`DigitsName::low`].
     const LOW: bool = Self::NAME.low();
+    /// [`DigitsName::rounding`].
+    const ROUNDING: f64 = Self::NAME.rounding();
 }
 
 /// f32.

@@ -16,7 +16,7 @@ use cuda_std::{global, thread};
 use super::correct::{Own, Parts, Work, begun};
 use super::posts::Control;
 use super::records::{Double, Sums};
-use super::scheme::{Moving, Scheme};
+use super::scheme::{Moving, Scheme, StepAccuracy};
 use super::turn::Turn;
 use super::{Bodies, BodyBuffers, MOST_REGISTERS, Phase, SPAN, Slice, clock, number};
 
@@ -89,7 +89,8 @@ pub unsafe fn relativity<S: Scheme>(
             now,
             span: number(time, clock::SPAN),
             g,
-            eta: 0.0,
+            accuracy: StepAccuracy::of_exact(0.0),
+            heavy: f64::INFINITY,
             guard: 0.0,
             is_first: u32::from(blocks.phase) == Phase::First as u32,
             fields: OnDevice::new(fields),

@@ -13,10 +13,6 @@ use crate::groups::{Groups, Vector};
 use crate::physics::Physics;
 use crate::vectors::{difference, dot};
 
-/// The part of η that a heavy single body takes, at fourth order and at sixth. Two heavy bodies that are bound, but not a
-/// group yet, hold much of the energy of their cluster. With the accuracy of the others this energy drifts.
-pub(super) const HEAVY_ETA: [f64; 2] = [0.1, 0.3];
-
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
 /// members are about this place, which moves so.
 pub(super) fn occupy(

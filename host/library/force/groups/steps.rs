@@ -1,10 +1,9 @@
 //! Steps of slots: where they end, and the next ones begin.
 
-use gpu_kernels::schedule::block_steps::Ended;
+use gpu_kernels::schedule::block_steps::{Ended, StepAccuracy};
 
 use super::corrections::Correction;
 use super::levels::length_of_part;
-use super::slots::HEAVY_ETA;
 use super::{Course, MARGIN, NO_IMPULSES, level_from};
 use crate::backend::ForceError;
 use crate::force::block_steps::{guarded, level, next_level};
@@ -36,8 +35,7 @@ struct Ending<'a> {
     begun: &'a [u64],
     corrections: &'a [Correction],
     order: Order,
-    eta: f64,
-    rounding: f64,
+    accuracy: StepAccuracy,
     heavy: f64,
     span: f64,
     now: u64,
@@ -60,6 +58,10 @@ impl Ending<'_> {
     /// pulls may cancel.
     fn end(&self, own: &mut OwnSlots<'_>, slot: usize, force: &Forces) -> Option<(usize, f64)> {
         let finer = finer(self.groups, self.order, [self.gm[slot], self.heavy], slot);
+        let accuracy = match self.gm[slot] > self.heavy {
+            true => self.accuracy.of_heavy(finer),
+            false => self.accuracy,
+        };
         let dt = time_in(self.span, self.now - self.begun[slot]);
         let k = slot - own.first;
         let Ended {
@@ -67,12 +69,9 @@ impl Ending<'_> {
             mut v,
             crackle: c,
             allowed,
-        } = self.order.ended(
-            &own.beginnings[k],
-            dt,
-            (finer * self.eta, self.rounding),
-            force.derivatives,
-        );
+        } = self
+            .order
+            .ended(&own.beginnings[k], dt, accuracy, force.derivatives);
         let impulses = &mut own.impulses[k];
         if *impulses != NO_IMPULSES {
             let [sum, times] = std::mem::replace(impulses, NO_IMPULSES);
@@ -95,10 +94,7 @@ pub(super) fn finer(groups: &Groups, order: Order, [gm, heavy]: [f64; 2], slot: 
     if gm <= heavy || groups.in_slot(slot).is_some() {
         return 1.0;
     }
-    match order {
-        Order::Fourth => HEAVY_ETA[0],
-        Order::Sixth => HEAVY_ETA[1],
-    }
+    order.of_heavy()
 }
 
 /// The longest step of a slot that may follow a step of `dt`, of those that its derivatives allow.
@@ -171,8 +167,10 @@ impl Course<'_> {
             begun: &self.begun,
             corrections: &self.corrections,
             order: self.order,
-            eta: self.eta,
-            rounding: self.rounding,
+            accuracy: StepAccuracy {
+                eta: self.eta,
+                rounding: self.rounding,
+            },
             heavy: self.heavy,
             span: self.span,
             now: self.now,

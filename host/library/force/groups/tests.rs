@@ -8,7 +8,6 @@ use std::num::NonZeroU32;
 use gpu_kernels::schedule::block_steps::SPAN;
 
 use super::Course;
-use super::slots::HEAVY_ETA;
 use crate::backend::{Neighbours, SavedState};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::fields::ExternalField;
@@ -558,7 +557,7 @@ fn a_heavy_single_body_takes_shorter_steps() {
             });
         }
         let ratio = steps[0] / steps[1];
-        let finer = HEAVY_ETA[usize::from(order == Order::Sixth)];
+        let finer = order.of_heavy();
         assert!((ratio - finer.sqrt()).abs() < 1e-12, "{ratio}");
     }
 }

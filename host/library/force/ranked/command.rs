@@ -303,6 +303,7 @@ mod tests {
                 digits,
                 slices,
                 neighbours: (digits == DigitsName::Mixed).then_some(64),
+                heavy_are_finer: digits == DigitsName::Double,
             })
         };
         let mut commands = vec![

@@ -7,7 +7,7 @@
 //! # Source
 //! Makino & Aarseth (1992), PASJ 44, 141. Nitadori & Makino (2008), New Astronomy 13, 498.
 
-use gpu_kernels::schedule::block_steps::{Begun, Ended, Moving, Scheme};
+use gpu_kernels::schedule::block_steps::{Begun, Ended, Moving, Scheme, StepAccuracy};
 
 /// The scheme of fourth or of sixth order.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,12 @@ impl<const ORDER: u32> Scheme for Interpolated<ORDER> {
         })
     }
 
-    fn ended(begun: &Begun, dt: f64, eta: f64, of_prediction: [[f64; 3]; 3]) -> Ended {
+    fn ended(
+        begun: &Begun,
+        dt: f64,
+        accuracy: StepAccuracy,
+        of_prediction: [[f64; 3]; 3],
+    ) -> Ended {
         let Begun { v, a, j, s, .. } = *begun;
         let count = ORDER as usize / 2;
         let [a1, j1, s1] = of_prediction;
@@ -56,8 +61,8 @@ impl<const ORDER: u32> Scheme for Interpolated<ORDER> {
             v: v1,
             crackle: if is_sixth { third } else { [0.0; 3] },
             allowed: match is_sixth {
-                true => sixth_allows(eta, [a1, j1, s1, third, fourth, fifth]),
-                false => fourth_allows(eta, [a1, j1, second, third]),
+                true => sixth_allows(accuracy.eta, [a1, j1, s1, third, fourth, fifth]),
+                false => fourth_allows(accuracy.eta, [a1, j1, second, third]),
             },
         }
     }

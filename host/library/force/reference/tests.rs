@@ -1,7 +1,7 @@
 //! The reference as a judge: the CPU's fields, term of relativity and steps are held against it. Kernels are held against
 //! the CPU's elsewhere.
 
-use gpu_kernels::schedule::block_steps::{Begun, Ended, Fourth, Scheme, Sixth};
+use gpu_kernels::schedule::block_steps::{Begun, Ended, Fourth, Scheme, Sixth, StepAccuracy};
 
 use super::*;
 use crate::backend::Backend;
@@ -279,8 +279,8 @@ fn steps_of_both_orders() {
             let [x, v, a] = S::predicted(&begun, dt);
             let [x1, v1, a1] = R::predicted(&begun, dt);
             let ends = [vector(true), vector(true), vector(sixth)];
-            let [found, expected]: [Ended; 2] =
-                [S::ended, R::ended].map(|ended| ended(&begun, dt, 0.02, ends));
+            let [found, expected]: [Ended; 2] = [S::ended, R::ended]
+                .map(|ended| ended(&begun, dt, StepAccuracy::of_exact(0.02), ends));
             let pairs = [
                 (x, x1),
                 (v, v1),
@@ -313,8 +313,9 @@ fn steps_of_both_orders() {
         s: rest,
         c: rest,
     };
-    let of_fourth = Interpolated::<4>::ended(&begun, 0.1, 0.02, zero).allowed;
-    let of_sixth = Interpolated::<6>::ended(&begun, 0.1, 0.02, zero).allowed;
+    let accuracy = StepAccuracy::of_exact(0.02);
+    let of_fourth = Interpolated::<4>::ended(&begun, 0.1, accuracy, zero).allowed;
+    let of_sixth = Interpolated::<6>::ended(&begun, 0.1, accuracy, zero).allowed;
     assert_eq!([of_fourth, of_sixth], [f64::INFINITY; 2]);
 }
 

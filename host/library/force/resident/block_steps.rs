@@ -33,6 +33,8 @@ pub(super) struct Blocks<D: Device> {
     neighbours: Option<Neighbours<D>>,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
+    /// Mass above which bodies take a part of η, in the frame's unit; infinite for none.
+    heavy: f64,
     pub(super) higher: D::Buffer,
     begun: D::Buffer,
     levels: D::Buffer,
@@ -124,6 +126,10 @@ impl<D: Device> Resident<D> {
         let blocks = Blocks {
             plan,
             guard,
+            heavy: match scheme.heavy_are_finer {
+                true => self.heavy,
+                false => f64::INFINITY,
+            },
             neighbours: None,
             higher: device.allocate(vectors.bytes().len())?,
             begun: device.allocate(bodies * size_of::<u64>())?,
@@ -286,6 +292,7 @@ impl<D: Device> Resident<D> {
         words[clock::SPAN as usize] = span.to_bits();
         words[clock::ETA as usize] = eta.to_bits();
         words[clock::GUARD as usize] = blocks.guard.to_bits();
+        words[clock::HEAVY as usize] = blocks.heavy.to_bits();
         words[clock::START as usize] = self.field_time().to_bits();
         self.set_neighbour_words(&mut words, eta);
         self.device.upload(&blocks.time, &words)?;

@@ -30,11 +30,6 @@ use crate::plan::block_steps::BlockScheme;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
 
-/// The part of a force that rounding may change where pairs are in f32 and positions in two: 32 of its units, because
-/// forces of nearby bodies cancel. With 4 of them a heavy star of a cluster takes ten times as many steps as in f64. With
-/// 16 it takes a few more.
-const ROUNDING_OF_MIXED: f64 = 1.0 / (1 << 19) as f64;
-
 /// Bodies in host memory, with forces that devices compute.
 pub(crate) struct HostSteps<D: Device> {
     state: HostState,
@@ -198,10 +193,7 @@ impl<D: Device> InMemory for HostSteps<D> {
     }
 
     fn rounding(&self) -> f64 {
-        match self.digits {
-            DigitsName::Double => 0.0,
-            DigitsName::Single | DigitsName::Mixed => ROUNDING_OF_MIXED,
-        }
+        self.digits.rounding()
     }
 
     fn instructions(&self) -> InstructionSet {

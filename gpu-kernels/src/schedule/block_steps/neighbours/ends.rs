@@ -18,7 +18,7 @@ use crate::layout::{Layout, Source};
 use crate::schedule::block_steps::correct::smaller;
 use crate::schedule::block_steps::posts::Posts;
 use crate::schedule::block_steps::{
-    Begun, Bodies, Ended, Fourth, SPAN, Scheme, coarsest_active, level_of,
+    Begun, Bodies, Ended, Fourth, SPAN, Scheme, StepAccuracy, coarsest_active, level_of,
 };
 
 /// Rounding errors of a regular force, in those of f32 of its sums.
@@ -198,7 +198,8 @@ impl Own {
         // The sums have three times the approach. Infinite where nothing approaches anything.
         allowed = smaller(allowed, 3.0 * work.guard / approach);
         let [a1, j1] = sum([irregular, field, outer]);
-        let Ended { x, v, .. } = Fourth::ended(&begun, dt, work.eta, [a1, j1, s]);
+        let Ended { x, v, .. } =
+            Fourth::ended(&begun, dt, StepAccuracy::of_exact(work.eta), [a1, j1, s]);
         Moved {
             x,
             v,

@@ -170,6 +170,7 @@ mod tests {
             digits: DigitsName::Mixed,
             slices: 3,
             neighbours: Some(wanted),
+            heavy_are_finer: false,
         };
         let resident = resident.with_block_steps(scheme, GUARD).expect("fits");
         let resident = resident.with_part_of_neighbours((wanted, forces), Part::Alone, bodies);

@@ -288,6 +288,7 @@ mod tests {
             digits,
             slices: Emulator::MULTIPROCESSORS,
             neighbours: None,
+            heavy_are_finer: false,
         }
     }
 

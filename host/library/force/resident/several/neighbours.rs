@@ -204,6 +204,7 @@ mod tests {
             digits: DigitsName::Mixed,
             slices,
             neighbours: Some(8),
+            heavy_are_finer: false,
         }
     }
 

@@ -41,23 +41,22 @@ pub enum Every {
     Wall(Duration),
 }
 
-/// `500` steps, or `90s`, `10m`, `2h`.
+/// `500` steps, or `90s`, `10m`, `1.5h`.
 impl FromStr for Every {
     type Err = UnknownDistance;
 
     fn from_str(text: &str) -> Result<Self, UnknownDistance> {
-        let number = |digits: &str| digits.parse().ok().filter(|&number| number > 0);
-        let wall = |unit, seconds: u64| {
-            let number: u64 = number(text.strip_suffix(unit)?)?;
-            Some(Self::Wall(Duration::from_secs(
-                number.checked_mul(seconds)?,
-            )))
+        let steps = text.parse().ok().filter(|&steps| steps > 0);
+        let wall = |unit, seconds: f64| {
+            let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+            let wall = Duration::try_from_secs_f64(number * seconds).ok()?;
+            (!wall.is_zero()).then_some(Self::Wall(wall))
         };
-        number(text)
+        steps
             .map(Self::Steps)
-            .or_else(|| wall('s', 1))
-            .or_else(|| wall('m', 60))
-            .or_else(|| wall('h', 3600))
+            .or_else(|| wall('s', 1.0))
+            .or_else(|| wall('m', 60.0))
+            .or_else(|| wall('h', 3600.0))
             .ok_or_else(|| UnknownDistance(text.to_owned()))
     }
 }

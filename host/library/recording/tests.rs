@@ -351,12 +351,15 @@ fn distances_are_spelled() {
     assert_eq!("90s".parse(), Ok(Every::Wall(Duration::from_secs(90))));
     assert_eq!("10m".parse(), Ok(Every::Wall(Duration::from_secs(600))));
     assert_eq!("2h".parse(), Ok(Every::Wall(Duration::from_secs(7200))));
+    assert_eq!("1.5h".parse(), Ok(Every::Wall(Duration::from_secs(5400))));
     for wrong in [
         "",
         "0",
         "0m",
         "-1",
-        "1.5h",
+        "1.5",
+        "nanm",
+        "1e-10s",
         "m",
         "10 m",
         "10d",

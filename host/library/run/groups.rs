@@ -365,8 +365,8 @@ impl RunSpec {
                         Some(Integrator::Hermite6) => Sixth::OF_HEAVY,
                         _ => Fourth::OF_HEAVY,
                     };
-                    let eta = Setting::Eta.name();
-                    format!("; bodies of more than ten mean masses have {part} of `{eta}`")
+                    let eta = Setting::Eta;
+                    format!("; bodies of more than ten mean masses have {part} of {eta}")
                 }
                 None => String::new(),
             };

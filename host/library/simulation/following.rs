@@ -151,15 +151,16 @@ impl Simulation {
         else {
             return Ok(());
         };
-        match self.follow {
-            Follow::Always => return Ok(()),
-            Follow::Now(_) if !self.clock.steps.is_multiple_of(LOOKS) => return Ok(()),
-            Follow::Later(_) | Follow::Now(_) => {}
-        }
+        let are_followed = match self.follow {
+            Follow::Later(_) => false,
+            Follow::Now(_) if self.clock.steps.is_multiple_of(LOOKS) => true,
+            Follow::Always | Follow::Now(_) => return Ok(()),
+        };
         self.backend.download(&mut self.bodies)?;
-        let are_followed = matches!(self.follow, Follow::Now(_));
+        if self.bodies.mass.contains(&0.0) {
+            return Ok(());
+        }
         let changes = match are_followed {
-            _ if self.bodies.mass.contains(&0.0) => false,
             true => !self.has_pairs(),
             false => self.has_hard_pairs(longest)?,
         };
@@ -280,6 +281,14 @@ mod tests {
 
     fn phases(simulation: &mut Simulation) -> Bodies {
         simulation.bodies().expect("there").clone()
+    }
+
+    /// With groups or without, if somebody asks for one of them.
+    fn with_groups(builder: SimulationBuilder, groups: Option<bool>) -> SimulationBuilder {
+        match groups {
+            None => builder,
+            Some(groups) => builder.groups(groups),
+        }
     }
 
     /// Some of the stars in a neighbour scheme.
@@ -410,11 +419,7 @@ mod tests {
         let mut both = pair(1e-9, 1e-12, 0.0);
         (both.vx[0], both.vx[1]) = (-50.0, 50.0);
         for (groups, from) in [(None, Some(0.0625)), (Some(false), None)] {
-            let builder = stars(single.clone());
-            let builder = match groups {
-                None => builder,
-                Some(groups) => builder.groups(groups),
-            };
+            let builder = with_groups(stars(single.clone()), groups);
             let mut simulation = builder.build().expect("sound");
             simulation.run_until(0.0625).expect("steps are taken");
             simulation.add(&both, &[]).expect("there is room");
@@ -452,11 +457,7 @@ mod tests {
         let mut bodies = plummer(64, 3).expect("in range");
         bodies.mass[0] = 20.0 / 64.0;
         let steps = [None, Some(false)].map(|groups| {
-            let builder = stars(bodies.clone());
-            let builder = match groups {
-                None => builder,
-                Some(groups) => builder.groups(groups),
-            };
+            let builder = with_groups(stars(bodies.clone()), groups);
             let mut simulation = builder.build().expect("sound");
             simulation.run_until(0.0625).expect("steps are taken");
             assert_eq!(simulation.followed_from(), None);

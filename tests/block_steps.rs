@@ -92,7 +92,7 @@ fn steps_in_f64_are_those_of_the_cpu() {
     ] {
         let (bodies, physics) = (plummer(n, 1).expect("in range"), gravity(softening));
         let variant = variants::find("cpu-f64").expect("listed");
-        let cpu = Machine::new(Place::Cpu).backend(variant, &bodies, physics);
+        let cpu = Machine::new(Place::CPU).backend(variant, &bodies, physics);
         let mut cpu = cpu.expect("a CPU");
         integrator.prepare(&mut *cpu).expect("derivatives");
         advance(&mut *cpu, 1.0 / 64.0, ETA);

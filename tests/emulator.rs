@@ -262,7 +262,7 @@ fn errors_of_hermite_fall_with_its_order() {
         backend.download(&mut end).expect("there");
         end
     };
-    let cpu = Machine::new(Place::Cpu);
+    let cpu = Machine::new(Place::CPU);
     let exact = end(&cpu, "cpu-f64", Integrator::Yoshida6, 1000);
     // The fifth order takes 0.06 of the slope at 64 steps, 0.2 at 4; there rounding in f32, 3·10⁻⁷ by
     // the end, is an eighth of the smaller error: log₂ 1.12 = 0.16 more.
@@ -307,7 +307,7 @@ fn steps_on_a_device_are_the_steps_on_the_cpu() {
             .expect("a step");
         [first, next]
     };
-    let cpu = steps(&Machine::new(Place::Cpu), "cpu-f64");
+    let cpu = steps(&Machine::new(Place::CPU), "cpu-f64");
     // Third differences lose what dt³ is short of the time in which pulls change: √η cubed.
     for (kernel, bound) in [("hermite-f64", 1e-10), ("hermite", 2e-2)] {
         let device = steps(&Machine::emulator(0), kernel);

@@ -322,7 +322,7 @@ const PLAN: Plan = Plan {
 
 fn backend(of: &Bodies) -> Box<dyn allpairs::backend::Backend> {
     let kernel = variants::find("cpu-f64").expect("listed");
-    let machine = Machine::new(Place::Cpu);
+    let machine = Machine::new(Place::CPU);
     machine.backend(kernel, of, PHYSICS).expect("a few bodies")
 }
 
@@ -382,7 +382,7 @@ fn step_from(checkpoint: &Checkpoint) -> Result<(), ForceError> {
         false => Integrator::Hermite4,
     };
     let kernel = variants::find("cpu-f64").expect("listed");
-    let backend = Machine::new(Place::Cpu).backend(kernel, bodies, PHYSICS)?;
+    let backend = Machine::new(Place::CPU).backend(kernel, bodies, PHYSICS)?;
     let saved = (*clock, state);
     let mut simulation = Simulation::resume(
         backend,
@@ -546,7 +546,7 @@ fn readers_survive_what_nobody_wrote() {
     }
 
     let mut cache = Cache::default();
-    let key = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Single);
+    let key = Key::of(&Place::CPU, ForceLaw::Gravity, ForceAccuracy::Single);
     let winner = |bodies, kernel: &str| Winner {
         bodies,
         kernel: kernel.into(),

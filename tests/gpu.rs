@@ -451,7 +451,7 @@ fn many_bodies_have_neighbours() {
     assert!(advance(&mut *again) == ends[0], "other bits");
     again.restore(&ends[0]).expect("of the same bodies");
     assert!(advance(&mut *again) == ends[1], "resumed, other bits");
-    let mut cpu = start(Place::Cpu, "cpu-f64");
+    let mut cpu = start(Place::CPU, "cpu-f64");
     for _ in 0..2 {
         advance(&mut *cpu);
     }

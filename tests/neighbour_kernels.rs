@@ -47,9 +47,9 @@ fn made(
     physics: Physics,
     neighbours: Option<u32>,
 ) -> Box<dyn Backend> {
-    let name = match machine.place() {
-        Place::Cpu => "cpu-f64",
-        _ => "hermite-f64",
+    let name = match machine.place().is_cpu() {
+        true => "cpu-f64",
+        false => "hermite-f64",
     };
     let variant = variants::find(name).expect("listed");
     let neighbours = neighbours.map(|n| Neighbours::Number(n.try_into().expect("not 0")));
@@ -88,7 +88,7 @@ fn steps_are_those_of_the_cpu() {
         (150, 16, 0.01),
     ] {
         let (bodies, physics) = (mixed(n, softening), gravity(softening));
-        let mut cpu = made(Machine::new(Place::Cpu), &bodies, physics, Some(wanted));
+        let mut cpu = made(Machine::new(Place::CPU), &bodies, physics, Some(wanted));
         advance(&mut *cpu, 1.0 / 64.0);
         let start = cpu.save().expect("there");
         let mut device = made(Machine::emulator(7), &bodies, physics, Some(wanted));
@@ -221,8 +221,8 @@ fn fields_are_those_of_the_cpu() {
             advance(&mut *backend, 1.0 / 16.0);
             backend.save().expect("there")
         };
-        let plain = on(Machine::new(Place::Cpu), None);
-        let cpu = on(Machine::new(Place::Cpu), Some(8));
+        let plain = on(Machine::new(Place::CPU), None);
+        let cpu = on(Machine::new(Place::CPU), Some(8));
         let device = on(Machine::emulator(1), Some(8));
         assert!(
             farthest(&cpu, &plain) < 1e-6,

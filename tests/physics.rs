@@ -37,8 +37,8 @@ fn variant(name: &str) -> &'static Variant {
 /// The variant on the CPU or, if it is one of kernels, on the emulator.
 fn backend(name: &str, bodies: &Bodies, physics: Physics) -> Box<dyn Backend> {
     let place = match variant(name).method {
-        Method::Kernel { .. } | Method::Systems(_) => Place::Emulator,
-        Method::Reference | Method::Cpu(_) => Place::Cpu,
+        Method::Kernel { .. } | Method::Systems(_) => Place::EMULATOR,
+        Method::Reference | Method::Cpu(_) => Place::CPU,
     };
     let backend = Machine::new(place).backend(variant(name), bodies, physics);
     backend.expect("runs here")
@@ -74,7 +74,7 @@ fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
 /// `allpairs validate --quick` on the CPU.
 #[test]
 fn all_experiments_pass() {
-    let machine = Machine::new(Place::Cpu);
+    let machine = Machine::new(Place::CPU);
     let mut failures = vec![];
     for experiment in EXPERIMENTS {
         let outcome = experiment.run(&machine, Effort::Quick).expect("runs here");

@@ -398,7 +398,7 @@ fn what_cannot_be_is_refused_with_the_numbers() {
     assert!(text.contains("not 0"), "{text}");
     let text = refusal(find("tiled-soa").of_systems(6));
     assert!(text.contains("one system, not 6"), "{text}");
-    let cpu = Machine::new(allpairs::selection::Place::Cpu);
+    let cpu = Machine::new(allpairs::selection::Place::CPU);
     let made = cpu.backend(&find("cpu-f32").of_systems(7), &case.bodies, case.physics);
     let text = made.err().expect("a refusal").to_string();
     assert!(text.contains("60 bodies do not make 7 systems"), "{text}");

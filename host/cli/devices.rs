@@ -16,7 +16,7 @@ pub(super) fn devices(out: &mut impl Write) -> anyhow::Result<()> {
         Ok(gpus) => gpus,
         Err(no_gpu) => {
             writeln!(out, "no GPU: {no_gpu}")?;
-            writeln!(out, "{}", Place::Cpu)?;
+            writeln!(out, "{}", Place::CPU)?;
             return Ok(());
         }
     };

@@ -10,7 +10,7 @@ use allpairs::io::Format;
 use allpairs::plan::neighbours::RegularForces;
 use allpairs::plan::regular::RegularPlan;
 use allpairs::run::Run;
-use allpairs::selection::{Place, Selection};
+use allpairs::selection::Selection;
 use allpairs::settings::Setting;
 use allpairs::simulation::Simulation;
 use allpairs::suggest;
@@ -118,7 +118,7 @@ fn block_steps(run: &Run, given: Option<Neighbours>, bodies: usize) -> Option<St
 fn of_predicted_velocities(run: &Run) -> Option<String> {
     let fields = &run.spec.fields;
     let depends = fields.iter().any(ExternalField::needs_velocity);
-    let is_predicted = run.selection.place != Place::Cpu || fields.have_relativity();
+    let is_predicted = !run.selection.place.is_cpu() || fields.have_relativity();
     let is_fourth = run.integrator == Integrator::Hermite4;
     (depends && is_predicted && is_fourth && run.spec.time_steps() == TimeSteps::Blocks).then(|| {
         "in fields that depend on velocities, block time steps of hermite4 take predicted ones, and are of third order; \
@@ -130,7 +130,7 @@ fn of_predicted_velocities(run: &Run) -> Option<String> {
 /// Digits of pairs in block time steps on a device.
 fn digits(run: &Run) -> Option<String> {
     let digits = run.machine().block_digits()?;
-    if run.selection.place == Place::Cpu {
+    if run.selection.place.is_cpu() {
         return None;
     }
     let pairs = match digits {
@@ -163,8 +163,7 @@ fn neighbours(run: &Run, bodies: usize) -> Option<String> {
         ));
     }
     let in_f64 = run.machine().block_digits() == Some(DigitsName::Double);
-    let has_scheme =
-        run.selection.place == Place::Cpu || (!in_f64 && run.spec.groups != Some(true));
+    let has_scheme = run.selection.place.is_cpu() || (!in_f64 && run.spec.groups != Some(true));
     let pays = has_scheme && suggest::neighbours_pay(bodies);
     (run.spec.time_steps() == TimeSteps::Blocks && pays).then(|| {
         "so many bodies take less time with --integrator hermite4 --neighbours auto".to_owned()

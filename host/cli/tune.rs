@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use allpairs::io::Overwrite;
 use allpairs::machine::Machine;
 use allpairs::physics::ForceLaw;
-use allpairs::selection::{Place, Request, SelectionError, eligible, select};
+use allpairs::selection::{Request, SelectionError, eligible, select};
 use allpairs::tuning::{self, Cache, Key, Wanted, Winner};
 use allpairs::variants::preferred::ForceAccuracy;
 use allpairs::variants::{Method, Shape, Variant};
@@ -97,9 +97,9 @@ pub(super) fn tune(options: &Options, out: &mut impl Write) -> anyhow::Result<()
             )
         })?),
     };
-    let sizes: &[u32] = match (options.bodies.as_slice(), &place) {
-        ([], Place::Gpu(_) | Place::Gpus(_)) => &BODIES,
-        ([], _) => &BODIES_CPU,
+    let sizes: &[u32] = match (options.bodies.as_slice(), place.gpus().is_empty()) {
+        ([], false) => &BODIES,
+        ([], true) => &BODIES_CPU,
         (asked, _) => asked,
     };
     bodies::check_memory(sizes.iter().copied().max().unwrap_or(0).into())?;

@@ -45,7 +45,10 @@ pub(super) struct Options {
 pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<()> {
     let (others, kernels) = no_variants(&options.kernel);
     let place = place(&options.place, &kernels)?;
-    if let (Place::Cpu, Some(kernel), false) = (&place, others.first(), options.kernel.is_empty()) {
+    if let Some(kernel) = others.first()
+        && place.is_cpu()
+        && !options.kernel.is_empty()
+    {
         let refusal = Refusal {
             sides: ["kernels of a GPU", "the CPU"],
             reason: format!("kernel `{}` is GPU code", kernel.name()),
@@ -103,7 +106,7 @@ pub(super) fn verify(options: &Options, out: &mut impl Write) -> anyhow::Result<
         }
     }
     // Without names, those that run there.
-    let one_device = machine.place().devices() == 1 && *machine.place() != Place::Cpu;
+    let one_device = machine.place().devices() == 1 && !machine.place().is_cpu();
     if one_device || !options.kernel.is_empty() {
         let (at_points, of_pairs) = (CaseAtPoints::of_all(&cases), CaseOfPairs::all(n));
         for kernel in others {

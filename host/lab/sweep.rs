@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn candidates_fit_and_are_distinct() {
-        let candidates = candidates(&Place::Emulator, &wanted(ForceAccuracy::Single, 4096), None);
+        let candidates = candidates(&Place::EMULATOR, &wanted(ForceAccuracy::Single, 4096), None);
         assert!(candidates.len() > 100, "{}", candidates.len());
         for (k, candidate) in candidates.iter().enumerate() {
             assert!(
@@ -283,7 +283,7 @@ mod tests {
                 candidate.name
             );
             assert!(candidates[..k].iter().all(|c| c.method != candidate.method));
-            let plan = fits(candidate, &Place::Emulator, ForceLaw::Gravity, 4096);
+            let plan = fits(candidate, &Place::EMULATOR, ForceLaw::Gravity, 4096);
             assert_eq!(plan, Ok(()), "{}", label(candidate));
         }
         let named = |name: &str| candidates.iter().any(|c| label(c) == name);
@@ -291,14 +291,14 @@ mod tests {
         assert!(named("gtx980/2d-shared, block 128, len 2, luf 256"));
         let nobank = catalogue().find("gtx980/2d-nobank").expect("listed");
         let shapes = super::candidates(
-            &Place::Emulator,
+            &Place::EMULATOR,
             &wanted(ForceAccuracy::Single, 4096),
             Some(nobank),
         );
         assert!(shapes.len() > 20 && shapes.iter().all(|c| c.name == nobank.name));
         let tuned = catalogue().find("gtx980/2d-tuned").expect("listed");
         let same = super::candidates(
-            &Place::Emulator,
+            &Place::EMULATOR,
             &wanted(ForceAccuracy::Single, 4096),
             Some(tuned),
         );
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn an_accuracy_has_its_candidates() {
         let names = |accuracy| -> Vec<&str> {
-            let found = candidates(&Place::Emulator, &wanted(accuracy, 4096), None);
+            let found = candidates(&Place::EMULATOR, &wanted(accuracy, 4096), None);
             found.iter().map(|variant| variant.name).collect()
         };
         let [fast, single, double] = ForceAccuracy::ALL.map(names);
@@ -332,7 +332,7 @@ mod tests {
     /// The fastest on this CPU is one that is right.
     #[test]
     fn a_cpu_has_a_winner() {
-        let machine = Machine::new(Place::Cpu);
+        let machine = Machine::new(Place::CPU);
         let untuned = catalogue()
             .find(preferred::cpu(ForceAccuracy::Single))
             .expect("listed");

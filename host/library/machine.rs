@@ -24,7 +24,7 @@ use crate::plan::Recipe;
 use crate::ptx;
 use crate::ranks::Team;
 use crate::rules::{self, Needs};
-use crate::selection::{Place, loads};
+use crate::selection::{Place, Processors, loads};
 use crate::variants::{Build, Method, OutOfRange, Variant};
 use cuda_driver::DeviceInfo;
 use gpu_kernels::numerics::Precision;
@@ -101,7 +101,7 @@ impl Machine {
     pub fn emulator(thread_order: u64) -> Self {
         Self {
             thread_order,
-            ..Self::new(Place::Emulator)
+            ..Self::new(Place::EMULATOR)
         }
     }
 
@@ -109,7 +109,7 @@ impl Machine {
     pub fn emulators(count: u32, thread_order: u64) -> Self {
         Self {
             thread_order,
-            ..Self::new(Place::Emulators(count))
+            ..Self::new(Place::of_emulators(count))
         }
     }
 
@@ -237,24 +237,13 @@ impl Machine {
             Some(digits) => build.of_blocks(digits),
             None => build,
         };
-        match &self.place {
-            Place::Gpu(info) => {
-                let gpu = self.gpu(info, build)?;
-                self.stepped(gpu, recipe, (external, bodies))
+        match self.processors()? {
+            Processors::Gpus(infos) => {
+                self.stepped(self.open(infos, build)?, recipe, (external, bodies))
             }
-            Place::Emulator | Place::Cpu => {
-                let emulator = Arc::new(Emulator::new(self.thread_order));
-                self.stepped(emulator, recipe, (external, bodies))
-            }
-            Place::Gpus(infos) => {
-                let gpus = infos.iter().map(|info| self.gpu(info, build));
-                let gpus = gpus.collect::<Result<_, _>>()?;
-                self.stepped_together(gpus, &recipe, (external, bodies))
-            }
-            Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
-            Place::Emulators(count) => {
-                let emulators = (0..*count).map(|_| Arc::new(Emulator::new(self.thread_order)));
-                self.stepped_together(emulators.collect(), &recipe, (external, bodies))
+            Processors::Emulators(_) | Processors::Cpu => {
+                let emulators = self.emulators_of(self.place.devices());
+                self.stepped(emulators, recipe, (external, bodies))
             }
         }
     }
@@ -279,6 +268,38 @@ impl Machine {
         let bytes = recipe.shared(devices, &limits)?.device_bytes();
         let of_blocks = self.shared_block_bytes(&recipe, devices, &limits)?;
         Ok(Some(bytes + of_blocks))
+    }
+
+    /// The processors of this process.
+    ///
+    /// # Errors
+    /// If each belongs to another rank.
+    fn processors(&self) -> Result<&Processors, ForceError> {
+        match self.place.ranks() {
+            Some(_) => Err(self.other_ranks()),
+            None => Ok(self.place.processors()),
+        }
+    }
+
+    /// The GPU that does work which devices cannot share; none where an emulator does it.
+    ///
+    /// # Errors
+    /// If there are several devices, or ranks.
+    fn one_gpu(&self, work: &'static str) -> Result<Option<&DeviceInfo>, ForceError> {
+        match self.processors()? {
+            _ if self.place.devices() > 1 => Err(ForceError::OneDevice(work)),
+            Processors::Gpus(infos) => Ok(infos.first()),
+            Processors::Emulators(_) | Processors::Cpu => Ok(None),
+        }
+    }
+
+    fn emulators_of(&self, count: usize) -> Vec<Arc<Emulator>> {
+        let emulator = |_| Arc::new(Emulator::new(self.thread_order));
+        (0..count).map(emulator).collect()
+    }
+
+    fn open(&self, infos: &[DeviceInfo], build: Build) -> Result<Vec<Arc<Cuda>>, ForceError> {
+        infos.iter().map(|info| self.gpu(info, build)).collect()
     }
 
     fn gpu(&self, info: &DeviceInfo, build: Build) -> Result<Arc<Cuda>, ForceError> {

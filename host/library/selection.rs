@@ -13,6 +13,7 @@ pub(crate) use eligible::loads;
 pub use eligible::{Ineligible, eligible, fits, library};
 pub use numbers::{GpuNumbers, MOST_DEVICES};
 pub use place::Place;
+pub(crate) use place::Processors;
 
 use cuda_driver::{DeviceInfo, NoGpu, devices};
 
@@ -20,7 +21,7 @@ use crate::force::ranked::gpus;
 use crate::integrator::{Integrator, TimeSteps};
 use crate::limits;
 use crate::physics::ForceLaw;
-use crate::ranks::Team;
+use crate::ranks::{Team, Way};
 use crate::refusals::Refusals;
 use crate::rules::{self, Needs};
 use crate::settings::Setting;
@@ -195,14 +196,15 @@ pub fn select_for(
     }
     let accuracy = accuracy.unwrap_or_default();
     choose(request, needs, team, |place| match place {
-        Place::Cpu => vec![preferred::cpu(accuracy)],
+        cpu if cpu.is_cpu() => vec![preferred::cpu(accuracy)],
         _ if systems > 1 => preferred::of_systems(bodies / systems as usize, accuracy),
         gpus => {
             let slow_doubles = gpus.gpus().iter().any(limits::doubles_are_slow);
             let mut names = preferred::gpu(bodies, sources, accuracy, slow_doubles);
             if request.steps_alone
                 && request.integrator.is_kicks_and_a_drift()
-                && matches!(gpus, Place::Gpu(_) | Place::Emulator)
+                && gpus.devices() == 1
+                && gpus.ranks().is_none()
                 && let Some(name) = preferred::of_whole_steps(bodies, names[0])
             {
                 names.insert(0, name);
@@ -226,7 +228,7 @@ fn select_with_jerks(
         false => request.device,
     };
     let mut selection = choose(&request.on(device), needs, team, |place| match place {
-        Place::Cpu => vec![preferred::cpu(accuracy)],
+        cpu if cpu.is_cpu() => vec![preferred::cpu(accuracy)],
         // The state of block time steps is f64, whatever the digits of pairs.
         _ if blocks => vec![preferred::with_jerks(ForceAccuracy::Double)],
         _ => vec![preferred::with_jerks(accuracy)],
@@ -251,7 +253,7 @@ fn steps_suit_cpu(request: &Request) -> bool {
 /// Returns whether a CPU takes the steps with jerks of a request, or the CPUs of all ranks.
 pub(crate) fn is_for_cpu(request: &Request, team: Option<&Team>) -> bool {
     let place = || place_of(request, team).map(|(place, _)| place);
-    steps_suit_cpu(request) || matches!(place(), Ok(Place::Cpu))
+    steps_suit_cpu(request) || place().is_ok_and(|place| place.is_cpu())
 }
 
 /// The place of a request, and the reason.
@@ -286,7 +288,7 @@ fn choose(
         None => {
             why += ", its preferred kernel for such a run";
             let mut names = preferred(&place);
-            names.push(preferred::of_all_laws(place == Place::Cpu));
+            names.push(preferred::of_all_laws(place.is_cpu()));
             let listed = names.into_iter().map(variants::find);
             let listed = listed.collect::<Result<Vec<_>, _>>();
             let listed = listed.expect("preferred variants are listed");
@@ -306,17 +308,19 @@ fn choose(
         some => return Err(Refusals(some).into()),
     }
     let is_open = request.several_gpus && kernel.is_none() && request.device == DeviceChoice::Auto;
-    let place = match &place {
-        Place::Gpu(one) if is_open => match together::faster(request, variant, one) {
-            Some(several) => {
-                why = format!(
-                    "{} GPUs, together faster than one for so many bodies, their preferred kernel",
-                    several.devices()
-                );
-                several
+    let place = match place.processors() {
+        Processors::Gpus(one) if is_open && place.ranks().is_none() => {
+            match together::faster(request, variant, &one[0]) {
+                Some(several) => {
+                    why = format!(
+                        "{} GPUs, together faster than one for so many bodies, their preferred kernel",
+                        several.devices()
+                    );
+                    several
+                }
+                None => place,
             }
-            None => place,
-        },
+        }
         _ => place,
     };
     Ok(Selection {
@@ -339,13 +343,13 @@ fn place_of_ranks(
             1 => format!("{why}, {by}"),
             _ => why.to_owned(), // nothing is exchanged
         };
-        (Place::RankGpus(gpus, way), why)
+        (Place::of_gpus(gpus).over_ranks(way), why)
     };
     match device {
         DeviceChoice::Cpu => place_for(device, host_only),
         DeviceChoice::Auto if host_only => place_for(device, host_only),
         DeviceChoice::Emulator => Ok((
-            Place::RankEmulators(team.size() as u32),
+            Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts),
             "emulators as asked".into(),
         )),
         DeviceChoice::Emulators(_) | DeviceChoice::Gpus(_) | DeviceChoice::AllGpus => {
@@ -362,7 +366,7 @@ fn place_of_ranks(
         DeviceChoice::Auto => {
             let seen = gpus::seen_by_all(team);
             if seen.iter().all(|seen| seen.gpus.is_err()) {
-                return Ok((Place::Cpu, "no GPUs, so the CPU".into()));
+                return Ok((Place::CPU, "no GPUs, so the CPU".into()));
             }
             Ok(gpus(&seen, gpus::one_each(&seen)?, "a GPU for each rank"))
         }
@@ -371,40 +375,39 @@ fn place_of_ranks(
 
 fn place_for(device: DeviceChoice, host_only: bool) -> Result<(Place, String), SelectionError> {
     match device {
-        DeviceChoice::Cpu => Ok((Place::Cpu, "CPU as asked".into())),
-        DeviceChoice::Emulator => Ok((Place::Emulator, "emulator as asked".into())),
+        DeviceChoice::Cpu => Ok((Place::CPU, "CPU as asked".into())),
+        DeviceChoice::Emulator => Ok((Place::EMULATOR, "emulator as asked".into())),
         DeviceChoice::Emulators(count) => {
-            Ok((Place::Emulators(count), "emulators as asked".into()))
+            Ok((Place::of_emulators(count), "emulators as asked".into()))
         }
         DeviceChoice::Gpu => place_for(DeviceChoice::Cuda(0), host_only),
         DeviceChoice::Cuda(asked) => {
             let gpu = gpu(&devices()?, asked)?;
-            Ok((Place::Gpu(Box::new(gpu)), "GPU as asked".into()))
+            Ok((Place::of_gpu(gpu), "GPU as asked".into()))
         }
         DeviceChoice::Gpus(numbers) => {
             let there = devices()?;
             let numbers = numbers.as_slice().iter();
             let gpus = numbers.map(|&asked| gpu(&there, asked));
             let gpus = gpus.collect::<Result<Vec<_>, _>>()?;
-            Ok((Place::Gpus(gpus), "GPUs as asked".into()))
+            Ok((Place::of_gpus(gpus), "GPUs as asked".into()))
         }
         DeviceChoice::AllGpus => {
-            let mut gpus = devices()?;
+            let gpus = devices()?;
             let place = match gpus.len() {
-                1 => Place::Gpu(Box::new(gpus.remove(0))),
-                2..=MOST_DEVICES => Place::Gpus(gpus),
+                1..=MOST_DEVICES => Place::of_gpus(gpus),
                 count => return Err(SelectionError::TooManyGpus { count }),
             };
             Ok((place, "all GPUs, as asked".into()))
         }
-        DeviceChoice::Auto if host_only => Ok((Place::Cpu, "CPU code".into())),
+        DeviceChoice::Auto if host_only => Ok((Place::CPU, "CPU code".into())),
         DeviceChoice::Auto => match devices() {
             Ok(gpus) => {
                 let first = gpus.into_iter().next();
                 let first = first.expect("`devices` lists at least one");
-                Ok((Place::Gpu(Box::new(first)), "the first GPU".into()))
+                Ok((Place::of_gpu(first), "the first GPU".into()))
             }
-            Err(_) => Ok((Place::Cpu, "no GPU, so the CPU".into())), // `allpairs devices` says why
+            Err(_) => Ok((Place::CPU, "no GPU, so the CPU".into())), // `allpairs devices` says why
         },
     }
 }

@@ -354,7 +354,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/tuned.json");
         assert_eq!(Cache::read(&path).unwrap(), Cache::default());
-        let key = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Single);
+        let key = Key::of(&Place::CPU, ForceLaw::Gravity, ForceAccuracy::Single);
         let mut cache = Cache::default();
         cache.keep(
             &key,
@@ -371,10 +371,10 @@ mod tests {
         assert_eq!(taken(2001), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8000), Some("cpu-shared-edge-f32"));
         assert_eq!(taken(8001), None);
-        let other = Key::of(&Place::Cpu, ForceLaw::Unit, ForceAccuracy::Single);
+        let other = Key::of(&Place::CPU, ForceLaw::Unit, ForceAccuracy::Single);
         assert_eq!(cache.winner(&other, 1000), None);
 
-        let double = Key::of(&Place::Cpu, ForceLaw::Gravity, ForceAccuracy::Double);
+        let double = Key::of(&Place::CPU, ForceLaw::Gravity, ForceAccuracy::Double);
         assert_eq!(cache.winner(&double, 1000), None);
         assert!(!cache.is_outdated(&double));
 
@@ -433,7 +433,7 @@ mod tests {
             assert!(said.contains(why) && said.contains("ignoring"), "{said}");
         }
         let key = serde_json::to_string(&Key::of(
-            &Place::Cpu,
+            &Place::CPU,
             ForceLaw::Gravity,
             ForceAccuracy::Single,
         ))

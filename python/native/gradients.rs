@@ -8,7 +8,6 @@ use allpairs::force::cpu::gradients::{
 use allpairs::force::pair_sums::SumTask;
 use allpairs::integrator::Integrator;
 use allpairs::physics::Physics;
-use allpairs::selection::Place;
 use allpairs::variants::preferred::ForceAccuracy;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -51,7 +50,7 @@ impl Distant {
         is_double: bool,
     ) -> Result<Option<Self>, Failure> {
         let place = on_device::place(device)?;
-        if place == Place::Cpu {
+        if place.is_cpu() {
             return Ok(None);
         }
         match is_double {

@@ -90,7 +90,7 @@ fn times(long: Duration, mut evaluate: impl FnMut()) -> Vec<f64> {
 /// All CPU kernels of Allpairs, shown one by one, each timed for at least so long; a wrong force
 /// ends the comparison.
 pub(crate) fn rows(case: &Case, long: Duration, mut show: impl FnMut(Row)) {
-    let machine = Machine::new(Place::Cpu);
+    let machine = Machine::new(Place::CPU);
     for variant in VARIANTS {
         let Method::Cpu(path) = variant.method else {
             continue;

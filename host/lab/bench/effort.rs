@@ -153,7 +153,7 @@ mod tests {
     /// However little time there is, something is timed.
     #[test]
     fn a_slow_kernel_is_timed_at_fewer_bodies() {
-        let machine = Machine::new(Place::Emulator);
+        let machine = Machine::new(Place::EMULATOR);
         let variant = variants::find("naive-aos").expect("listed");
         let cases = Cases::new(Start::Cube);
         let asked = (1 << 20, ForceLaw::Gravity);

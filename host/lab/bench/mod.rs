@@ -292,7 +292,7 @@ pub fn record(place: &Place, outcomes: Vec<Outcome>) -> BenchRecord {
             .map_or(0, |since| since.as_secs()),
         device: place.device(),
         driver: place.driver(),
-        host: Some(Place::Cpu.to_string()),
+        host: Some(Place::CPU.to_string()),
         start: None,
         rows: vec![],
         failures: vec![],
@@ -333,8 +333,8 @@ mod tests {
 
     #[test]
     fn a_right_kernel_is_timed() {
-        let outcome = outcome(Place::Cpu, "cpu-f64", ForceLaw::Gravity, &PROTOCOL);
-        let record = record(&Place::Cpu, vec![outcome]);
+        let outcome = outcome(Place::CPU, "cpu-f64", ForceLaw::Gravity, &PROTOCOL);
+        let record = record(&Place::CPU, vec![outcome]);
         let [row] = &record.rows[..] else {
             panic!("{record:?}");
         };
@@ -354,7 +354,7 @@ mod tests {
             timed: Timed::Steps(Integrator::SemiImplicitEuler, 2),
             ..PROTOCOL
         };
-        let row = |kernel| match outcome(Place::Emulator, kernel, ForceLaw::Unit, &protocol) {
+        let row = |kernel| match outcome(Place::EMULATOR, kernel, ForceLaw::Unit, &protocol) {
             Outcome::Timed(row) => row,
             wrong => panic!("{wrong:?}"),
         };
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn what_is_known_to_be_wrong_has_no_time() {
         let outcome = outcome(
-            Place::Emulator,
+            Place::EMULATOR,
             "venus/fp16-pure",
             ForceLaw::Unit,
             &PROTOCOL,

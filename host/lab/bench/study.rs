@@ -34,7 +34,7 @@ impl StudyRun {
             study,
             machines: Machines {
                 device: Machine::new(place),
-                host: Machine::new(Place::Cpu),
+                host: Machine::new(Place::CPU),
             },
             cases: Cases::new(measured.start).of_systems(measured.systems),
             protocol: Protocol {
@@ -97,7 +97,7 @@ impl StudyRun {
         let machine = self.machines.of(variant);
         let mut variant = *variant;
         // As the study did, where times mean something; elsewhere the shape is the list's.
-        if variant.is_fitted() && matches!(machine.place(), Place::Gpu(_)) {
+        if variant.is_fitted() && machine.place().gpus().len() == 1 {
             let (budget, listed) = (self.protocol.budget, variant.fitted(bodies));
             let wanted = Wanted {
                 law,
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn studies_run_on_what_there_is() {
         for study in STUDIES {
-            let run = StudyRun::new(study, Place::Cpu, 1.0);
+            let run = StudyRun::new(study, Place::CPU, 1.0);
             let (runners, refused) = run.runners();
             let yardsticks = runners.iter().filter(|v| v.study().is_none()).count();
             assert_eq!(
@@ -200,7 +200,7 @@ mod tests {
             );
         }
         let venus = studies::find("venus").expect("listed");
-        let mut run = StudyRun::new(venus, Place::Cpu, 0.05);
+        let mut run = StudyRun::new(venus, Place::CPU, 0.05);
         let (runners, _) = run.runners();
         let outcomes = run.measure(&runners, 300, |_| {}).unwrap();
         let rows: Vec<BenchRow> = outcomes

@@ -101,10 +101,10 @@ impl Experiment {
             Precision::F64 => ForceAccuracy::Double,
             _ => ForceAccuracy::Single,
         };
-        let name = match place {
-            Place::Cpu => preferred::cpu(accuracy),
-            _ if jerks => preferred::with_jerks(accuracy),
-            _ => {
+        let name = match jerks {
+            _ if place.is_cpu() => preferred::cpu(accuracy),
+            true => preferred::with_jerks(accuracy),
+            false => {
                 let bodies = self.bodies[effort as usize];
                 preferred::gpu(bodies, bodies, accuracy, false)[0]
             }
@@ -199,7 +199,7 @@ mod tests {
             let Experiment { name, checks, .. } = experiment;
             assert!(!checks.is_empty(), "{name}");
             assert!(EXPERIMENTS[..i].iter().all(|other| other.name != *name));
-            for place in [Place::Cpu, Place::Emulator] {
+            for place in [Place::CPU, Place::EMULATOR] {
                 for effort in [Effort::Quick, Effort::Full] {
                     let kernel = experiment.kernel(&place, effort);
                     assert_eq!(eligible(kernel, &place, ForceLaw::Gravity), Ok(()));
@@ -216,12 +216,12 @@ mod tests {
     /// A check that cannot fail is none: what is wrong on purpose does not pass.
     #[test]
     fn wrong_physics_fails() {
-        let machine = Machine::new(Place::Cpu);
+        let machine = Machine::new(Place::CPU);
         let kepler = &EXPERIMENTS[0];
         let with = |integrator| {
             (kepler.run)(&Rig {
                 machine: &machine,
-                variant: kepler.kernel(&Place::Cpu, Effort::Quick),
+                variant: kepler.kernel(&Place::CPU, Effort::Quick),
                 effort: Effort::Quick,
                 bodies: 2,
                 integrator,

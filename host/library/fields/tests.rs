@@ -518,8 +518,8 @@ fn moving_fields_are_resumed_bit_for_bit() {
     for name in ["cpu-f64", "tiled"] {
         let variant = variants::find(name).expect("listed");
         let place = match name {
-            "cpu-f64" => Place::Cpu,
-            _ => Place::Emulator,
+            "cpu-f64" => Place::CPU,
+            _ => Place::EMULATOR,
         };
         let machine = Machine::new(place).fields(fields.clone());
         let pace = Pace::Fixed(1.0 / 96.0);
@@ -600,11 +600,11 @@ fn mercurys_perihelion_advances() {
         ((-e[1]).atan2(-e[0]), drift)
     };
     let relativity = parse("1pn:body=0", Some(&units), 1.0).expect("a field");
-    let cpu = || (Place::Cpu, "cpu-f64");
+    let cpu = || (Place::CPU, "cpu-f64");
     for (place, integrator, orbits) in [
         (cpu(), Integrator::Hermite6, 20),
         (cpu(), Integrator::Hermite4, 20),
-        ((Place::Emulator, "hermite-f64"), Integrator::Hermite4, 2),
+        ((Place::EMULATOR, "hermite-f64"), Integrator::Hermite4, 2),
     ] {
         let (with, drift) = perihelion(&relativity, place.clone(), integrator, orbits);
         let (without, _) = perihelion(&Fields::NONE, place, integrator, orbits);

@@ -14,7 +14,6 @@ use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
 use crate::plan::neighbours::RegularForces;
 use crate::plan::{Limits, Recipe, neighbours};
-use crate::selection::Place;
 use crate::variants::preferred::{self, ForceAccuracy};
 
 impl Machine {
@@ -76,21 +75,29 @@ impl Machine {
     /// How a device computes the forces of regular steps of its bodies; none if it has no neighbour scheme.
     pub fn regular_forces(&self, bodies: usize) -> Option<RegularForces> {
         let is_alone = self.place.devices() == 1 && self.team.is_none();
-        let has = self.place != Place::Cpu && self.neighbours.is_some() && !self.groups;
+        let has = !self.place.is_cpu() && self.neighbours.is_some() && !self.groups;
         has.then(|| RegularForces::fastest(is_alone, bodies as u32)) // no device has more
     }
 
     /// Bodies of a recipe on a device, in external fields, and with block time steps if they are asked for.
-    pub(super) fn stepped<D: Device + 'static>(
+    pub(super) fn stepped<D: Peers + 'static>(
         &self,
-        device: Arc<D>,
+        mut devices: Vec<Arc<D>>,
         recipe: Recipe,
         (external, bodies): (External, &Bodies),
     ) -> Result<Box<dyn Backend>, ForceError> {
         let scheme = self.scheme(bodies.len());
         if let (Some(scheme), true) = (scheme, self.groups) {
-            return self.in_groups(vec![device], &recipe, scheme, (external, bodies));
+            return self.in_groups(devices, &recipe, scheme, (external, bodies));
         }
+        if devices.len() > 1 {
+            let several = Several::new(devices, &recipe, bodies)?.in_fields(&external, bodies)?;
+            return Ok(match scheme {
+                Some(scheme) => Box::new(several.stepped(scheme, GUARD, bodies)?),
+                None => Box::new(several),
+            });
+        }
+        let device = devices.remove(0);
         let resident = Resident::new(device, recipe, bodies)?.in_fields(external, bodies)?;
         let Some(scheme) = scheme else {
             return Ok(Box::new(resident));
@@ -100,24 +107,6 @@ impl Machine {
             Some(wanted) => resident.with_neighbours(wanted, bodies)?,
             None => resident,
         }))
-    }
-
-    /// As [`stepped`](Self::stepped), on several devices.
-    pub(super) fn stepped_together<D: Peers + 'static>(
-        &self,
-        devices: Vec<Arc<D>>,
-        recipe: &Recipe,
-        (external, bodies): (External, &Bodies),
-    ) -> Result<Box<dyn Backend>, ForceError> {
-        let scheme = self.scheme(bodies.len());
-        if let (Some(scheme), true) = (scheme, self.groups) {
-            return self.in_groups(devices, recipe, scheme, (external, bodies));
-        }
-        let several = Several::new(devices, recipe, bodies)?.in_fields(&external, bodies)?;
-        Ok(match scheme {
-            Some(scheme) => Box::new(several.stepped(scheme, GUARD, bodies)?),
-            None => Box::new(several),
-        })
     }
 
     /// Bodies of a recipe in host memory, where they take block time steps with groups by forces of devices.

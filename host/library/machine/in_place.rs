@@ -10,7 +10,6 @@ use crate::force::emulated::Emulator;
 use crate::force::in_place::{Extent, InPlace};
 use crate::force::resident::Written;
 use crate::physics::Physics;
-use crate::selection::Place;
 use crate::variants::{Build, Method, Variant};
 
 impl Machine {
@@ -46,18 +45,14 @@ impl Machine {
             Method::Kernel { build, .. } => build,
             _ => Build::Precise,
         };
-        Ok(match &self.place {
-            Place::Gpu(info) => {
+        Ok(match self.one_gpu("arrays on a GPU are computed there")? {
+            Some(info) => {
                 let gpu = self.gpu(info, build)?;
                 Box::new(Written::new(gpu, variant, n, extent, physics)?)
             }
-            Place::Emulator | Place::Cpu => {
+            None => {
                 let emulator = Arc::new(Emulator::new(self.thread_order));
                 Box::new(Written::new(emulator, variant, n, extent, physics)?)
-            }
-            Place::RankGpus(..) | Place::RankEmulators(_) => return Err(self.other_ranks()),
-            Place::Gpus(_) | Place::Emulators(_) => {
-                return Err(ForceError::OneDevice("arrays on a GPU are computed there"));
             }
         })
     }

@@ -1,17 +1,14 @@
 //! Many systems, on one GPU of a machine or on all of them.
 
-use std::sync::Arc;
-
 use cuda_driver::{DeviceInfo, devices};
 
 use super::Machine;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
-use crate::force::emulated::Emulator;
 use crate::force::systems::ManySystems;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
-use crate::selection::{Place, eligible};
+use crate::selection::{Place, Processors, eligible};
 use crate::variants::{Gpus, Method, SystemsPath, Variant};
 
 /// Emulators that stand for all GPUs.
@@ -26,14 +23,11 @@ impl Machine {
         let Method::Systems(SystemsPath { gpus, .. }) = variant.method else {
             return Ok(self.place.devices() as u32);
         };
-        let there = match &self.place {
-            Place::Gpus(_)
-            | Place::Emulators(_)
-            | Place::RankGpus(..)
-            | Place::RankEmulators(_) => self.place.devices(),
-            _ if gpus == Gpus::One => 1,
-            Place::Gpu(info) => 1 + others(info, variant, law)?.len(),
-            Place::Emulator | Place::Cpu => EMULATED_GPUS,
+        let named = self.place.devices();
+        let there = match self.place.processors() {
+            _ if named > 1 || self.place.ranks().is_some() || gpus == Gpus::One => named,
+            Processors::Gpus(infos) => 1 + others(&infos[0], variant, law)?.len(),
+            Processors::Emulators(_) | Processors::Cpu => EMULATED_GPUS,
         };
         Ok(variant.systems.min(there as u32))
     }
@@ -46,43 +40,23 @@ impl Machine {
         physics: Physics,
         frame: Frame,
     ) -> Result<Box<dyn Backend>, ForceError> {
-        // Systems are dealt to the devices that were named.
+        // Systems are dealt to the devices that were named, or to all like one that was.
         let named = self.place.devices().min(variant.systems as usize);
-        match &self.place {
-            Place::Gpus(infos) => {
-                let gpus = infos[..named].iter().map(|info| self.gpu(info, path.build));
-                let gpus = gpus.collect::<Result<Vec<_>, _>>()?;
-                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
-                Ok(Box::new(many))
-            }
-            Place::RankGpus(..) | Place::RankEmulators(_) => Err(self.other_ranks()),
-            Place::Emulators(_) => {
-                let emulator = |_| Arc::new(Emulator::new(self.thread_order));
-                let gpus: Vec<_> = (0..named).map(emulator).collect();
-                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
-                Ok(Box::new(many))
-            }
-            Place::Gpu(info) => {
-                let mut gpus = vec![self.gpu(info, path.build)?];
-                if path.gpus == Gpus::All {
-                    for gpu in others(info, variant, physics.law)? {
-                        gpus.push(self.gpu(&gpu, path.build)?);
-                    }
+        let all = self.place.devices() == 1 && path.gpus == Gpus::All;
+        Ok(match self.processors()? {
+            Processors::Gpus(infos) => {
+                let mut infos = infos[..named].to_vec();
+                if all {
+                    infos.extend(others(&infos[0], variant, physics.law)?);
                 }
-                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
-                Ok(Box::new(many))
+                let gpus = self.open(&infos, path.build)?;
+                Box::new(ManySystems::new(&gpus, variant, bodies, physics, frame)?)
             }
-            Place::Emulator | Place::Cpu => {
-                let gpus = match path.gpus {
-                    Gpus::One => 1,
-                    Gpus::All => EMULATED_GPUS,
-                };
-                let emulator = || Arc::new(Emulator::new(self.thread_order));
-                let gpus: Vec<_> = (0..gpus).map(|_| emulator()).collect();
-                let many = ManySystems::new(&gpus, variant, bodies, physics, frame)?;
-                Ok(Box::new(many))
+            Processors::Emulators(_) | Processors::Cpu => {
+                let gpus = self.emulators_of(if all { EMULATED_GPUS } else { named });
+                Box::new(ManySystems::new(&gpus, variant, bodies, physics, frame)?)
             }
-        }
+        })
     }
 }
 
@@ -93,7 +67,7 @@ fn others(
     law: ForceLaw,
 ) -> Result<Vec<DeviceInfo>, ForceError> {
     let runs = |gpu: &DeviceInfo| {
-        let place = Place::Gpu(Box::new(gpu.clone()));
+        let place = Place::of_gpu(gpu.clone());
         eligible(variant, &place, law).is_ok()
     };
     let mut gpus = devices()?;

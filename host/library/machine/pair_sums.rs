@@ -9,7 +9,6 @@ use super::Machine;
 use crate::backend::ForceError;
 use crate::force::emulated::Emulator;
 use crate::force::pair_sums::{Devices, OnDevice, PairSums, Sweep};
-use crate::selection::Place;
 use crate::variants::Build;
 
 /// A sum over pairs, as devices compute it.
@@ -94,22 +93,18 @@ impl Machine {
     /// # Errors
     /// If the driver refuses the GPU, or the place is several devices.
     pub fn pair_sums(&self) -> Result<Box<dyn PairSums>, ForceError> {
-        Ok(match &self.place {
-            Place::Gpu(info) => Box::new(OnDevice::new(Devices {
+        Ok(match self.one_gpu("derivatives are computed")? {
+            Some(info) => Box::new(OnDevice::new(Devices {
                 // Terms that are flushed are nothing next to others, and 1/√ is faster so.
                 single: self.gpu(info, Build::Ftz)?,
                 double: self.gpu(info, Build::Precise)?,
             })),
-            Place::Emulator | Place::Cpu => {
+            None => {
                 let emulator = || Arc::new(Emulator::new(self.thread_order));
                 Box::new(OnDevice::new(Devices {
                     single: emulator(),
                     double: emulator(),
                 }))
-            }
-            Place::RankGpus(..) | Place::RankEmulators(_) => return Err(self.other_ranks()),
-            Place::Gpus(_) | Place::Emulators(_) => {
-                return Err(ForceError::OneDevice("derivatives are computed"));
             }
         })
     }

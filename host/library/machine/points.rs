@@ -12,7 +12,6 @@ use crate::force::at_points::Task;
 use crate::force::cpu;
 use crate::force::emulated::Emulator;
 use crate::physics::{ForceLaw, Physics};
-use crate::selection::Place;
 use crate::test_particles::Kinds;
 use crate::variants::Build;
 use crate::variants::preferred::ForceAccuracy;
@@ -155,36 +154,26 @@ impl Machine {
             ForceAccuracy::Fast | ForceAccuracy::Single => Precision::F32,
             ForceAccuracy::Double => Precision::F64,
         };
-        let task = || Task::new(bodies, physics, points, precision);
-        let (task, (sums, seconds)) = match &self.place {
-            Place::Cpu => {
-                let began = Instant::now();
-                return Ok(AtPoints {
-                    values: on_cpu(),
-                    kernel: KernelAtPoints::of_cpu(quantity),
-                    interactions: interactions(Kinds::of(bodies, physics).massive),
-                    seconds: began.elapsed().as_secs_f64(),
-                });
-            }
-            Place::Gpu(info) => {
-                let task = task();
+        if self.place.is_cpu() {
+            let began = Instant::now();
+            return Ok(AtPoints {
+                values: on_cpu(),
+                kernel: KernelAtPoints::of_cpu(quantity),
+                interactions: interactions(Kinds::of(bodies, physics).massive),
+                seconds: began.elapsed().as_secs_f64(),
+            });
+        }
+        let task = Task::new(bodies, physics, points, precision);
+        let (sums, seconds) = match self.one_gpu("fields at points are computed")? {
+            Some(info) => {
                 // Flushed are terms that are nothing beside others; and 1/√ is faster so.
                 let build = match task.precision() {
                     Precision::F64 => Build::Precise,
                     _ => Build::Ftz,
                 };
-                let sums = task.compute(&*self.gpu(info, build)?, quantity)?;
-                (task, sums)
+                task.compute(&*self.gpu(info, build)?, quantity)?
             }
-            Place::Emulator => {
-                let task = task();
-                let sums = task.compute(&Emulator::new(self.thread_order), quantity)?;
-                (task, sums)
-            }
-            Place::RankGpus(..) | Place::RankEmulators(_) => return Err(self.other_ranks()),
-            Place::Gpus(_) | Place::Emulators(_) => {
-                return Err(ForceError::OneDevice("fields at points are computed"));
-            }
+            None => task.compute(&Emulator::new(self.thread_order), quantity)?,
         };
         Ok(AtPoints {
             values: of_sums(&task, &sums),

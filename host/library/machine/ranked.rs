@@ -11,7 +11,7 @@ use crate::force::ranked::{Devices, OnCpu, lead, lead_on_devices};
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
-use crate::selection::Place;
+use crate::selection::Processors;
 use crate::variants::{Method, Variant};
 
 impl Machine {
@@ -41,17 +41,14 @@ impl Machine {
             };
             return lead(team, in_fields, physics, on_cpu, variant.systems);
         }
-        let devices = match &self.place {
-            Place::RankGpus(..) | Place::RankEmulators(_)
-                if self.place.devices() != team.size() =>
-            {
-                return Err(self.other_ranks());
-            }
-            Place::RankGpus(infos, way) => {
+        let of_ranks = self.place.ranks();
+        let of_ranks = of_ranks.filter(|_| self.place.devices() == team.size());
+        let devices = match (self.place.processors(), of_ranks) {
+            (Processors::Gpus(infos), Some(way)) => {
                 let numbers = infos.iter().map(|info| info.ordinal).collect();
-                Devices::Gpus(numbers, *way)
+                Devices::Gpus(numbers, way)
             }
-            Place::RankEmulators(_) => Devices::Emulators(self.thread_order),
+            (Processors::Emulators(_), Some(_)) => Devices::Emulators(self.thread_order),
             _ => return Err(self.other_ranks()),
         };
         if self.block_steps.is_some() {

@@ -110,22 +110,22 @@ fn a_resumed_run_leaves_the_same_bytes() {
         pace,
     };
     for run in [
-        run(Place::Cpu, "cpu-f64", Integrator::Leapfrog, fixed),
-        run(Place::Cpu, "cpu-f32", Integrator::Yoshida4, fixed),
-        run(Place::Cpu, "cpu-f64", Integrator::Hermite4, fixed),
-        run(Place::Cpu, "cpu-f32", Integrator::Hermite4, adaptive),
-        run(Place::Cpu, "cpu-f64", Integrator::Hermite4, blocks),
-        run(Place::Emulator, "hermite", Integrator::Hermite4, fixed),
+        run(Place::CPU, "cpu-f64", Integrator::Leapfrog, fixed),
+        run(Place::CPU, "cpu-f32", Integrator::Yoshida4, fixed),
+        run(Place::CPU, "cpu-f64", Integrator::Hermite4, fixed),
+        run(Place::CPU, "cpu-f32", Integrator::Hermite4, adaptive),
+        run(Place::CPU, "cpu-f64", Integrator::Hermite4, blocks),
+        run(Place::EMULATOR, "hermite", Integrator::Hermite4, fixed),
         run(
-            Place::Emulator,
+            Place::EMULATOR,
             "hermite-f64",
             Integrator::Hermite4,
             adaptive,
         ),
-        run(Place::Emulator, "tiled", Integrator::Leapfrog, fixed),
-        run(Place::Emulator, "naive-soa", Integrator::LeapfrogDkd, fixed),
+        run(Place::EMULATOR, "tiled", Integrator::Leapfrog, fixed),
+        run(Place::EMULATOR, "naive-soa", Integrator::LeapfrogDkd, fixed),
         run(
-            Place::Emulator,
+            Place::EMULATOR,
             "tiled-f64",
             Integrator::SemiImplicitEuler,
             fixed,
@@ -271,7 +271,7 @@ fn snapshots_and_the_end_are_at_their_times() {
         (Integrator::Hermite4, adaptive(TimeSteps::Blocks)),
     ] {
         let run = Run {
-            place: Place::Cpu,
+            place: Place::CPU,
             kernel: "cpu-f64",
             integrator,
             pace,
@@ -318,7 +318,7 @@ fn a_run_that_cannot_go_on_leaves_its_last_good_state() {
         softening: 0.0,
         ..PHYSICS
     };
-    let machine = Machine::new(Place::Cpu);
+    let machine = Machine::new(Place::CPU);
     let variant = variants::find("cpu-f64").unwrap();
     let backend = machine.backend(variant, &bodies, physics).unwrap();
     let pace = Pace::Fixed(1e4);
@@ -407,7 +407,7 @@ fn a_folder_is_locked_and_its_leftovers_known() {
 #[test]
 fn what_cannot_be_written_stops_the_run() {
     let run = Run {
-        place: Place::Cpu,
+        place: Place::CPU,
         kernel: "cpu-f64",
         integrator: Integrator::Leapfrog,
         pace: Pace::Fixed(0.01),
@@ -429,7 +429,7 @@ fn what_cannot_be_written_stops_the_run() {
 #[test]
 fn a_run_that_a_look_breaks_off_leaves_a_checkpoint() {
     let run = Run {
-        place: Place::Cpu,
+        place: Place::CPU,
         kernel: "cpu-f64",
         integrator: Integrator::Leapfrog,
         pace: Pace::Fixed(1e-6),

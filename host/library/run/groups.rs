@@ -13,7 +13,7 @@ use crate::groups::{a_pair_holds_much, some_are_heavy};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::physics::{ForceLaw, Physics};
 use crate::rules::{self, Needs, Offer};
-use crate::selection::{DeviceChoice, Place, Selection};
+use crate::selection::{DeviceChoice, Selection};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, FEW};
 use crate::variants::preferred::ForceAccuracy;
@@ -353,7 +353,7 @@ impl RunSpec {
         });
         // On a device the host takes the steps if there are groups, which costs bodies without pairs several times
         // as long.
-        if pairs.come_later && fault.is_none() && selection.place != Place::Cpu {
+        if pairs.come_later && fault.is_none() && !selection.place.is_cpu() {
             let steps = match self.neighbours {
                 Some(_) => {
                     let (integrator, eta) = next_to_pairs(bodies.len());

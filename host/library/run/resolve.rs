@@ -14,7 +14,7 @@ use crate::plan::PlanError;
 use crate::plan::systems::bodies_each;
 use crate::ranks::Team;
 use crate::rules::Needs;
-use crate::selection::{Place, Request, Selection, fits, is_for_cpu, select_for};
+use crate::selection::{Request, Selection, fits, is_for_cpu, select_for};
 use crate::settings::Setting;
 use crate::suggest::{self, Advice, BlockSettings, Known};
 use crate::test_particles::Kinds;
@@ -209,7 +209,7 @@ impl RunSpec {
 
         // A softening that is chosen suits single precision. In block time steps devices have more digits.
         let blocks_on_device =
-            spec.stepping == Some(TimeSteps::Blocks) && selection.place != Place::Cpu;
+            spec.stepping == Some(TimeSteps::Blocks) && !selection.place.is_cpu();
         let in_f32 = variant.stored() == Precision::F32 && !blocks_on_device;
         let imprecise = match self.softening.is_some() && in_f32 {
             true => remark_on_single(bodies, &physics, self.systems as usize),

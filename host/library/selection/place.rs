@@ -14,29 +14,29 @@ use crate::rules::{Offer, Processor};
 use crate::simd::InstructionSet;
 use crate::variants::Variant;
 
-/// A place that can run variants.
+/// A place that can run variants: processors of one kind, in this process or one in each rank.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub struct Place {
+    processors: Processors,
+    /// The route between ranks, if each of the devices belongs to a rank.
+    ranks: Option<Way>,
+}
+
+/// Processors of one kind. Several compute one system together, or each systems of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Processors {
     /// The CPU.
     Cpu,
-    /// The emulator.
-    Emulator,
-    /// As many emulators, which compute one system together.
+    /// Emulators of a GPU.
     Emulators(u32),
-    /// A GPU.
-    Gpu(Box<DeviceInfo>),
-    /// GPUs, two to [`MOST_DEVICES`](super::MOST_DEVICES), which compute one system together.
+    /// GPUs, up to [`MOST_DEVICES`](super::MOST_DEVICES).
     Gpus(Vec<DeviceInfo>),
-    /// An emulator of each of so many ranks, which compute one system together, or each systems of its own.
-    RankEmulators(u32),
-    /// A GPU of each rank, which compute one system together, or each systems of its own.
-    RankGpus(Vec<DeviceInfo>, Way),
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu => {
+        match (&self.processors, self.ranks) {
+            (Processors::Cpu, _) => {
                 let threads = rayon::current_num_threads();
                 let threads = match threads {
                     1 => "1 thread".to_owned(),
@@ -44,63 +44,109 @@ impl fmt::Display for Place {
                 };
                 write!(f, "CPU ({threads}, {})", InstructionSet::detect())
             }
-            Self::Emulator => f.write_str("CPU emulator of a GPU"),
-            Self::Emulators(count) => write!(f, "CPU emulator of {count} GPUs"),
-            Self::Gpu(info) => write!(f, "GPU {} ({})", info.ordinal, info.name),
-            Self::Gpus(infos) => write!(f, "GPUs {} ({})", numbers(infos), names(infos)),
-            Self::RankEmulators(ranks) => {
+            (Processors::Emulators(ranks), Some(_)) => {
                 write!(f, "CPU emulators of a GPU for each of {ranks} ranks")
             }
-            Self::RankGpus(infos, _) => {
-                write!(
-                    f,
-                    "a GPU of each of {} ranks ({})",
-                    infos.len(),
-                    names(infos)
-                )
+            (Processors::Emulators(1), None) => f.write_str("CPU emulator of a GPU"),
+            (Processors::Emulators(count), None) => write!(f, "CPU emulator of {count} GPUs"),
+            (Processors::Gpus(infos), Some(_)) => {
+                let (ranks, names) = (infos.len(), names(infos));
+                write!(f, "a GPU of each of {ranks} ranks ({names})")
             }
+            (Processors::Gpus(infos), None) => match infos.as_slice() {
+                [info] => write!(f, "GPU {} ({})", info.ordinal, info.name),
+                infos => write!(f, "GPUs {} ({})", numbers(infos), names(infos)),
+            },
         }
     }
 }
 
 impl Place {
-    /// The choice that leads here.
-    pub fn choice(&self) -> DeviceChoice {
-        match self {
-            Self::Cpu => DeviceChoice::Cpu,
-            Self::Emulator => DeviceChoice::Emulator,
-            Self::Emulators(count) => DeviceChoice::Emulators(*count),
-            Self::Gpu(info) if info.ordinal == 0 => DeviceChoice::Gpu,
-            Self::Gpu(info) => DeviceChoice::Cuda(info.ordinal),
-            Self::Gpus(infos) => DeviceChoice::Gpus(numbers(infos)),
-            Self::RankEmulators(_) => DeviceChoice::Emulator,
-            Self::RankGpus(infos, _) => {
-                named_by_ranks(infos).map_or(DeviceChoice::Gpu, DeviceChoice::Cuda)
-            }
+    /// The CPU.
+    pub const CPU: Self = Self::new(Processors::Cpu);
+    /// One emulator of a GPU.
+    pub const EMULATOR: Self = Self::of_emulators(1);
+
+    const fn new(processors: Processors) -> Self {
+        Self {
+            processors,
+            ranks: None,
         }
     }
 
-    /// The device that it is, whichever of several such: what figures are recorded for.
+    /// Emulators of a GPU.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub const fn of_emulators(count: u32) -> Self {
+        assert!(count > 0, "there is at least one");
+        Self::new(Processors::Emulators(count))
+    }
+
+    /// A GPU.
+    pub fn of_gpu(info: DeviceInfo) -> Self {
+        Self::of_gpus(vec![info])
+    }
+
+    /// GPUs; one that is listed several times counts as several.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of_gpus(infos: Vec<DeviceInfo>) -> Self {
+        assert!(!infos.is_empty(), "there is at least one");
+        Self::new(Processors::Gpus(infos))
+    }
+
+    /// These devices, each of another rank, with results exchanged by this route.
+    #[must_use]
+    pub fn over_ranks(self, way: Way) -> Self {
+        Self {
+            ranks: Some(way),
+            ..self
+        }
+    }
+
+    /// The processors.
+    pub(crate) const fn processors(&self) -> &Processors {
+        &self.processors
+    }
+
+    /// The route between ranks, if each of the devices belongs to a rank.
+    pub(crate) const fn ranks(&self) -> Option<Way> {
+        self.ranks
+    }
+
+    /// The choice that leads here.
+    pub fn choice(&self) -> DeviceChoice {
+        match (&self.processors, self.ranks) {
+            (Processors::Cpu, _) => DeviceChoice::Cpu,
+            (Processors::Emulators(1), _) | (Processors::Emulators(_), Some(_)) => {
+                DeviceChoice::Emulator
+            }
+            (Processors::Emulators(count), None) => DeviceChoice::Emulators(*count),
+            (Processors::Gpus(infos), Some(_)) => {
+                named_by_ranks(infos).map_or(DeviceChoice::Gpu, DeviceChoice::Cuda)
+            }
+            (Processors::Gpus(infos), None) => match infos.as_slice() {
+                [info] if info.ordinal == 0 => DeviceChoice::Gpu,
+                [info] => DeviceChoice::Cuda(info.ordinal),
+                infos => DeviceChoice::Gpus(numbers(infos)),
+            },
+        }
+    }
+
+    /// Name of the kind of device, without its number: what figures are recorded for.
     pub fn device(&self) -> String {
-        match self {
-            Self::Gpu(info) => info.name.clone(),
-            Self::Gpus(infos) | Self::RankGpus(infos, _) => names(infos),
-            other => other.to_string(),
+        match &self.processors {
+            Processors::Gpus(infos) => names(infos),
+            _ => self.to_string(),
         }
     }
 
     /// Limits of launches there.
     pub fn limits(&self) -> Limits {
-        match self {
-            Self::Gpu(info) => Limits::of(info),
-            Self::Gpus(infos) | Self::RankGpus(infos, _) => {
-                let all = infos.iter().map(Limits::of);
-                all.reduce(Limits::of_both).expect("at least one")
-            }
-            Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => {
-                Limits::EVERYWHERE
-            }
-        }
+        let all = self.gpus().iter().map(Limits::of);
+        all.reduce(Limits::of_both).unwrap_or(Limits::EVERYWHERE)
     }
 
     /// Version of the driver, where there is one.
@@ -111,10 +157,9 @@ impl Place {
 
     /// The GPUs that it is; none where it is none.
     pub fn gpus(&self) -> &[DeviceInfo] {
-        match self {
-            Self::Gpu(info) => std::slice::from_ref(&**info),
-            Self::Gpus(infos) | Self::RankGpus(infos, _) => infos,
-            Self::Cpu | Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_) => &[],
+        match &self.processors {
+            Processors::Gpus(infos) => infos,
+            Processors::Cpu | Processors::Emulators(_) => &[],
         }
     }
 
@@ -126,11 +171,30 @@ impl Place {
 
     /// Devices that compute a system together there.
     pub fn devices(&self) -> usize {
-        match self {
-            Self::Emulators(count) | Self::RankEmulators(count) => *count as usize,
-            Self::Gpus(infos) | Self::RankGpus(infos, _) => infos.len(),
-            Self::Cpu | Self::Emulator | Self::Gpu(_) => 1,
+        match &self.processors {
+            Processors::Cpu => 1,
+            Processors::Emulators(count) => *count as usize,
+            Processors::Gpus(infos) => infos.len(),
         }
+    }
+
+    /// Kind of the processors.
+    pub const fn processor(&self) -> Processor {
+        match self.processors {
+            Processors::Cpu => Processor::Cpu,
+            Processors::Emulators(_) => Processor::Emulator,
+            Processors::Gpus(_) => Processor::Gpu,
+        }
+    }
+
+    /// Returns whether it is the CPU.
+    pub const fn is_cpu(&self) -> bool {
+        matches!(self.processors, Processors::Cpu)
+    }
+
+    /// Returns whether it is the emulator.
+    pub const fn is_emulated(&self) -> bool {
+        matches!(self.processors, Processors::Emulators(_))
     }
 
     /// Offer of this place to a run of as many ranks by a kernel, if one is chosen.
@@ -140,17 +204,12 @@ impl Place {
         kernel: Option<&'a Variant>,
         is_named: bool,
     ) -> Offer<'a> {
-        let processor = match self {
-            Self::Cpu => Processor::Cpu,
-            _ if self.is_emulated() => Processor::Emulator,
-            _ => Processor::Gpu,
-        };
-        let ranks = match self {
-            Self::RankEmulators(_) | Self::RankGpus(..) => self.devices(),
-            _ => ranks,
+        let ranks = match self.ranks {
+            Some(_) => self.devices(),
+            None => ranks,
         };
         Offer {
-            processor,
+            processor: self.processor(),
             devices: self.devices(),
             ranks,
             kernel,
@@ -160,16 +219,8 @@ impl Place {
 
     /// Blocks that each device runs at a time, if they are as large as they can be.
     pub(crate) fn multiprocessors(&self) -> u32 {
-        let gpus = self.gpus().iter().map(|info| info.sm_count);
-        gpus.min().unwrap_or(Emulator::MULTIPROCESSORS)
-    }
-
-    /// Returns whether it is the emulator.
-    pub const fn is_emulated(&self) -> bool {
-        matches!(
-            self,
-            Self::Emulator | Self::Emulators(_) | Self::RankEmulators(_)
-        )
+        let counts = self.gpus().iter().map(|info| info.sm_count);
+        counts.min().unwrap_or(Emulator::MULTIPROCESSORS)
     }
 }
 

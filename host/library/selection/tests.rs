@@ -33,19 +33,19 @@ fn older_gpus_lack_newer_kernels() {
     use crate::plan::regular::RegularPlan;
 
     let with = |compute_capability| {
-        Place::Gpu(Box::new(DeviceInfo {
+        Place::of_gpu(DeviceInfo {
             compute_capability,
             ..gpu(0, "a")
-        }))
+        })
     };
     let has = |place: Place| place.has(RegularPlan::tensor());
-    assert!(has(with((8, 0))) && has(with((9, 0))) && has(Place::Emulator));
+    assert!(has(with((8, 0))) && has(with((9, 0))) && has(Place::EMULATOR));
     assert!(!has(with((7, 5))));
     let newer_and_older = [(9, 0), (7, 5)].map(|compute_capability| DeviceInfo {
         compute_capability,
         ..gpu(0, "a")
     });
-    assert!(!has(Place::Gpus(newer_and_older.to_vec())));
+    assert!(!has(Place::of_gpus(newer_and_older.to_vec())));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_forced_variant_is_validated() {
     let kernel = variants::find("cpu-f64").expect("listed");
     let host = Request::new(1000).by(Some(kernel)).law(ForceLaw::Unit);
     let host = select(&host).expect("runs anywhere");
-    assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::Cpu));
+    assert_eq!((host.variant.name, host.place), ("cpu-f64", Place::CPU));
 }
 
 /// Several devices can share the kernels that are chosen for each accuracy and number of bodies.
@@ -124,7 +124,7 @@ fn several_devices_share_what_is_preferred() {
                     ..Request::new(bodies).on(DeviceChoice::Emulators(3))
                 };
                 let found = select(&request).expect("runs there");
-                assert_eq!(found.place, Place::Emulators(3));
+                assert_eq!(found.place, Place::of_emulators(3));
             }
         }
     }
@@ -138,7 +138,8 @@ fn ranks_that_share_a_gpu_name_it() {
             uuid: [uuid; 16],
             ..gpu(ordinal, "a")
         });
-        Place::RankGpus(gpus.collect(), Way::Hosts)
+        Place::of_gpus(gpus.collect())
+            .over_ranks(Way::Hosts)
             .choice()
             .to_string()
     };

@@ -21,7 +21,7 @@ pub(super) fn faster(request: &Request, variant: &Variant, one: &DeviceInfo) -> 
     }
     let direct = |from, to| link(from, to).is_ok_and(|link| link.direct);
     let gpus = alike(one, devices().ok()?, direct);
-    (gpus.len() > 1).then_some(Place::Gpus(gpus))
+    (gpus.len() > 1).then_some(Place::of_gpus(gpus))
 }
 
 /// Returns whether two GPUs would be faster than one.

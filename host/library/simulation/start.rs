@@ -11,7 +11,7 @@ use crate::integrator::Pace;
 use crate::machine::Machine;
 use crate::physics::Physics;
 use crate::run::{BuildError, Choice, End, Run};
-use crate::selection::{Place, fits};
+use crate::selection::fits;
 use crate::settings::Setting;
 use crate::suggest;
 use crate::test_particles::Kinds;
@@ -54,7 +54,7 @@ impl Run {
         const FEW: usize = 50_000;
         /// Bodies that are timed.
         const TIMED: usize = 8_192;
-        if bodies.len() < FEW || self.selection.place != Place::Cpu || self.spec.systems != 1 {
+        if bodies.len() < FEW || !self.selection.place.is_cpu() || self.spec.systems != 1 {
             return None;
         }
         let part = bodies.part(0..TIMED);

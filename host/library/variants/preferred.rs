@@ -183,13 +183,13 @@ mod tests {
     fn all_are_listed_and_compute_gravity() {
         for accuracy in ForceAccuracy::ALL {
             let cpu = variants::find(cpu(accuracy)).expect("listed");
-            assert_eq!(eligible(cpu, &Place::Cpu, ForceLaw::Gravity), Ok(()));
+            assert_eq!(eligible(cpu, &Place::CPU, ForceLaw::Gravity), Ok(()));
             for bodies in [1, 5_000, 16_000, 50_000, 100_000] {
                 for (slow_doubles, sources) in [(false, bodies), (true, bodies), (true, 0)] {
                     let names = gpu(bodies, sources, accuracy, slow_doubles);
                     for name in names.into_iter().chain([with_jerks(accuracy)]) {
                         let kernel = variants::find(name).expect("listed");
-                        let runs = eligible(kernel, &Place::Emulator, ForceLaw::Gravity);
+                        let runs = eligible(kernel, &Place::EMULATOR, ForceLaw::Gravity);
                         assert_eq!(runs, Ok(()), "{name}");
                     }
                 }
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn every_law_is_computed_somewhere() {
-        for (on_cpu, place) in [(true, Place::Cpu), (false, Place::Emulator)] {
+        for (on_cpu, place) in [(true, Place::CPU), (false, Place::EMULATOR)] {
             let kernel = variants::find(of_all_laws(on_cpu)).expect("listed");
             assert_eq!(eligible(kernel, &place, ForceLaw::ATTRACT_REPEL), Ok(()));
         }

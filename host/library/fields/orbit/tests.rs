@@ -604,12 +604,12 @@ fn devices_agree_with_the_cpu() {
         let energy = backend.energy().expect("an energy").external;
         (backend.accelerations().expect("forces"), energy)
     };
-    let (expected, energy) = forces(&Machine::new(Place::Cpu).fields(fields.clone()), "cpu-f64");
+    let (expected, energy) = forces(&Machine::new(Place::CPU).fields(fields.clone()), "cpu-f64");
     for (place, name, bound) in [
-        (Place::Emulator, "tiled", 1e-5),
-        (Place::Emulator, "tiled-f64", 1e-14),
-        (Place::Emulator, "hermite-f64", 1e-14),
-        (Place::Emulators(2), "symmetric-f64", 1e-14),
+        (Place::EMULATOR, "tiled", 1e-5),
+        (Place::EMULATOR, "tiled-f64", 1e-14),
+        (Place::EMULATOR, "hermite-f64", 1e-14),
+        (Place::of_emulators(2), "symmetric-f64", 1e-14),
     ] {
         let (found, of_device) = forces(&Machine::new(place).fields(fields.clone()), name);
         for (found, expected) in found.iter().zip(&expected) {

@@ -153,8 +153,11 @@ fn bodies_merge_and_escape_on_all_ranks() {
         escape: Some((2.5, OnEscape::Remove)),
     };
     for (place, kernel) in [
-        (Place::Cpu, "cpu-f64"),
-        (Place::RankEmulators(2), "symmetric-deterministic"),
+        (Place::CPU, "cpu-f64"),
+        (
+            Place::of_emulators(2).over_ranks(Way::Hosts),
+            "symmetric-deterministic",
+        ),
     ] {
         let kernel = variants::find(kernel).expect("listed");
         let run = |machine: Machine| {
@@ -171,9 +174,9 @@ fn bodies_merge_and_escape_on_all_ranks() {
             let lost = simulation.lost();
             (simulation.bodies().expect("here").clone(), lost)
         };
-        let alone = match place {
-            Place::RankEmulators(devices) => Place::Emulators(devices),
-            ref place => place.clone(),
+        let alone = match place.is_cpu() {
+            true => Place::CPU,
+            false => Place::of_emulators(2),
         };
         let expected = run(Machine::new(alone));
         assert!(expected.0.len() < bodies.len() - 3, "{}", expected.0.len());
@@ -192,8 +195,11 @@ fn changes_from_outside_are_made_on_all_ranks() {
         let (integrator, steps) = (Integrator::Hermite4, TimeSteps::Blocks);
         machine.block_steps(integrator, steps, Some(0.02), None)
     };
-    let cpus = [Place::Cpu, Place::Cpu];
-    let devices = [Place::Emulators(2), Place::RankEmulators(2)];
+    let cpus = [Place::CPU, Place::CPU];
+    let devices = [
+        Place::of_emulators(2),
+        Place::of_emulators(2).over_ranks(Way::Hosts),
+    ];
     changes_are_made(cpus.clone(), "cpu-f64", TimeSteps::Shared, shared);
     changes_are_made(cpus.clone(), "cpu-f64", TimeSteps::Blocks, in_blocks);
     let with_groups = |machine| in_blocks(machine).groups(true);
@@ -251,7 +257,7 @@ fn changes_are_made(
 fn spans_are_left_together() {
     let (bodies, few) = (cloud(300, 3), cloud(12, 3));
     let (span, eta) = (2.0, 0.01);
-    let place = Place::RankEmulators(2);
+    let place = Place::of_emulators(2).over_ranks(Way::Hosts);
     let on_devices = |team: &Arc<Team>| {
         let machine = Machine::new(place.clone()).ranks(Arc::clone(team));
         let steps = (Integrator::Hermite4, TimeSteps::Blocks);
@@ -271,7 +277,7 @@ fn spans_are_left_together() {
         let kernel = variants::find(kernel).expect("listed");
         machine.backend(kernel, &bodies, physics()).expect("runs")
     };
-    spans_are_left(|team| near(&Place::Cpu, "cpu-f64", team), (span, eta));
+    spans_are_left(|team| near(&Place::CPU, "cpu-f64", team), (span, eta));
     spans_are_left(|team| near(&place, "hermite-f64", team), (span, eta));
 }
 
@@ -403,7 +409,7 @@ fn neighbour_schemes_are_those_of_one_process() {
         let mut bodies = cloud(n, 3);
         (0..n).step_by(7).for_each(|i| bodies.mass[i] = 0.0);
         for threads in TEAMS {
-            let machine = || Machine::new(Place::Cpu).fields(fields.clone());
+            let machine = || Machine::new(Place::CPU).fields(fields.clone());
             let on_ranks = |team: &Arc<Team>| machine().ranks(Arc::clone(team));
             neighbours_are_those_of(machine(), on_ranks, "cpu-f64", &bodies, threads);
         }

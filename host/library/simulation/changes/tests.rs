@@ -689,7 +689,7 @@ fn simulations_of_ones_own_are_changed_too() {
         g: 1.0,
         softening: 0.05,
     };
-    let machine = crate::Machine::new(crate::Place::Cpu);
+    let machine = crate::Machine::new(crate::Place::CPU);
     let kernel = crate::variants::find("cpu-f64").expect("listed");
     let simulation = || {
         let backend = machine.backend(kernel, &bodies, physics).expect("made");
@@ -709,7 +709,7 @@ fn simulations_of_ones_own_are_changed_too() {
         fixed.kick(&[[0.1; 3]; N]),
         Err(ChangeError::FixedBodies)
     ));
-    let machine = crate::Machine::new(crate::Place::Cpu);
+    let machine = crate::Machine::new(crate::Place::CPU);
     let mut remade = simulation().remade_by(move |bodies| machine.backend(kernel, bodies, physics));
     let good = remade.good_state().expect("finite");
     remade.kick(&[[0.1; 3]; N]).expect("remade");

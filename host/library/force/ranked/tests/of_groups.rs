@@ -86,7 +86,7 @@ fn groups_on_devices_are_those_of_one_process() {
 /// Where rank 0 breaks off, all do.
 #[test]
 fn spans_with_groups_are_left_together() {
-    let place = || Machine::new(Place::Cpu).groups(true);
+    let place = || Machine::new(Place::CPU).groups(true);
     let physics = Physics {
         softening: 0.0,
         ..physics()

@@ -19,11 +19,11 @@ fn systems(systems: usize, each: usize) -> Bodies {
 /// The kernel's machine: the emulator of one process, or that of each rank; or their CPUs.
 fn machine(kernel: &Variant, team: Option<&Arc<Team>>) -> Machine {
     match (kernel.method, team) {
-        (Method::Cpu(_), None) => Machine::new(Place::Cpu),
-        (Method::Cpu(_), Some(team)) => Machine::new(Place::Cpu).ranks(Arc::clone(team)),
+        (Method::Cpu(_), None) => Machine::new(Place::CPU),
+        (Method::Cpu(_), Some(team)) => Machine::new(Place::CPU).ranks(Arc::clone(team)),
         (_, None) => Machine::emulator(0),
         (_, Some(team)) => {
-            let place = Place::RankEmulators(team.size() as u32);
+            let place = Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts);
             Machine::new(place).ranks(Arc::clone(team))
         }
     }
@@ -204,8 +204,8 @@ fn what_cannot_be_dealt_is_refused() {
     let refused = |kernel: Variant| {
         led(ONES[1], |team| {
             let place = match kernel.method {
-                Method::Reference => Place::Cpu,
-                _ => Place::RankEmulators(2),
+                Method::Reference => Place::CPU,
+                _ => Place::of_emulators(2).over_ranks(Way::Hosts),
             };
             let machine = Machine::new(place).ranks(Arc::clone(team));
             let refused = machine.backend(&kernel, &bodies, physics());

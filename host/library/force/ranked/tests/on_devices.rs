@@ -13,7 +13,7 @@ use crate::variants::preferred::ForceAccuracy;
 
 /// The backend of a rank's device among those of a team.
 fn on_ranks(team: &Arc<Team>, kernel: &Variant, bodies: &Bodies) -> Box<dyn Backend> {
-    let place = Place::RankEmulators(team.size() as u32);
+    let place = Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts);
     let machine = Machine::new(place).ranks(Arc::clone(team));
     machine.backend(kernel, bodies, physics()).expect("runs")
 }
@@ -155,7 +155,7 @@ fn block_time_steps_have_the_bits_of_as_many_devices() {
             (counts, energy, backend.save().expect("there"))
         };
         let on_ranks = |team: &Arc<Team>| {
-            let place = Place::RankEmulators(team.size() as u32);
+            let place = Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts);
             begun(Machine::new(place).ranks(Arc::clone(team)))
         };
         let together = Machine::emulators(threads.len() as u32, 0);
@@ -181,7 +181,7 @@ fn neighbour_schemes_are_those_of_one_device() {
             _ => plummer(n, 7).expect("in range"),
         };
         let on_ranks = |team: &Arc<Team>| {
-            let place = Place::RankEmulators(team.size() as u32);
+            let place = Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts);
             Machine::new(place).ranks(Arc::clone(team))
         };
         neighbours_are_those_of(
@@ -202,7 +202,8 @@ fn steps_that_get_too_short_are_an_error_of_all_ranks() {
         v.fill(0.0);
     }
     let refused = led(ONES[2], |team| {
-        let machine = Machine::new(Place::RankEmulators(3)).ranks(Arc::clone(team));
+        let machine =
+            Machine::new(Place::of_emulators(3).over_ranks(Way::Hosts)).ranks(Arc::clone(team));
         let blocks = (Integrator::Hermite4, TimeSteps::Blocks);
         let accuracy = Some(ForceAccuracy::Double);
         let machine = machine.block_steps(blocks.0, blocks.1, Some(0.01), accuracy);
@@ -248,7 +249,7 @@ fn varying_steps_and_fields_are_those_of_one_device() {
     };
     let expected = of(Machine::emulator(0));
     for threads in ONES {
-        let place = Place::RankEmulators(threads.len() as u32);
+        let place = Place::of_emulators(threads.len() as u32).over_ranks(Way::Hosts);
         let found = led(threads, |team| {
             of(Machine::new(place.clone()).ranks(Arc::clone(team)))
         });
@@ -279,7 +280,8 @@ fn a_run_goes_on_with_another_number_of_devices() {
     });
     for threads in ONES {
         let found = led(threads, |team| {
-            let machine = Machine::new(Place::RankEmulators(team.size() as u32));
+            let machine =
+                Machine::new(Place::of_emulators(team.size() as u32).over_ranks(Way::Hosts));
             let machine = machine.ranks(Arc::clone(team));
             let backend = machine.backend_in_frame(&kernel, &bodies, physics(), state.frame);
             let (backend, from) = (backend.expect("runs"), (clock, &state));
@@ -315,7 +317,7 @@ fn what_ranks_do_not_share_is_refused() {
             (other, "rank 1 GPU 2 (CUDA 14.15)"),
             (older, "rank 1 GPU 2 (CUDA 12.8)"),
         ] {
-            let place = Place::RankGpus(vec![gpu(0, 1), second], Way::Hosts);
+            let place = Place::of_gpus(vec![gpu(0, 1), second]).over_ranks(Way::Hosts);
             let machine = Machine::new(place).ranks(Arc::clone(team));
             let machine =
                 machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
@@ -326,7 +328,8 @@ fn what_ranks_do_not_share_is_refused() {
             assert!(!refused.contains("name others"), "{refused}");
         }
         let relativity = ExternalField::first_post_newtonian(0, 1e4);
-        let machine = Machine::new(Place::RankEmulators(2)).ranks(Arc::clone(team));
+        let machine =
+            Machine::new(Place::of_emulators(2).over_ranks(Way::Hosts)).ranks(Arc::clone(team));
         let machine = machine.fields([relativity].into_iter().collect());
         let machine =
             machine.block_steps(Integrator::Hermite4, TimeSteps::Blocks, Some(0.02), None);
@@ -339,7 +342,10 @@ fn what_ranks_do_not_share_is_refused() {
             "{refused}"
         );
         let selected = select_on_ranks(&emulator, team).expect("runs");
-        assert_eq!(selected.place, Place::RankEmulators(2));
+        assert_eq!(
+            selected.place,
+            Place::of_emulators(2).over_ranks(Way::Hosts)
+        );
         assert_eq!(selected.place.choice(), DeviceChoice::Emulator);
         match select_on_ranks(&Request::new(100).on(DeviceChoice::Cuda(16)), team) {
             Err(SelectionError::NoGpuOfRank(why)) => {
@@ -348,13 +354,16 @@ fn what_ranks_do_not_share_is_refused() {
             other => panic!("no machine has 17 GPUs: {other:?}"),
         }
         let bodies = plummer(10, 1).expect("in range");
-        for place in [Place::RankEmulators(3), Place::Emulator] {
+        for place in [
+            Place::of_emulators(3).over_ranks(Way::Hosts),
+            Place::EMULATOR,
+        ] {
             let machine = Machine::new(place).ranks(Arc::clone(team));
             let kernel = &find("symmetric");
             assert!(machine.backend(kernel, &bodies, physics()).is_err());
         }
     });
-    let machine = Machine::new(Place::RankEmulators(2));
+    let machine = Machine::new(Place::of_emulators(2).over_ranks(Way::Hosts));
     let bodies = plummer(10, 1).expect("in range");
     let refused = machine.backend(&find("symmetric"), &bodies, physics());
     let refused = refused.err().expect("there are no ranks").to_string();

@@ -580,6 +580,7 @@ impl Recording {
         let broken_off = Cell::new(false);
         while !self.is_done(simulation) {
             let clock = simulation.clock();
+            let before = clock.steps;
             let stop = self.plan.next_stop(&clock, simulation.pace());
             let change = self.changes.as_ref();
             let change = change.and_then(|changes| changes.table.next_time(clock.time));
@@ -670,7 +671,10 @@ impl Recording {
                     return Err(self.stop(simulation, looks, why, &mut writer, &mut watch));
                 }
             }
-            self.record_due(simulation, &mut writer)?;
+            // Broken off within a step, it stands where it was recorded before.
+            if clock.steps > before {
+                self.record_due(simulation, &mut writer)?;
+            }
             if !conditions.is_empty() && self.plan.is_look_due(&clock) {
                 // So that a condition ends the run after this step, however long the look takes.
                 writer.finish(&mut tell)?;

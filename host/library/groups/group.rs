@@ -36,6 +36,8 @@ const CROWDED_BEFORE: f64 = 5.0;
 const PRESENT: f64 = 1.5;
 /// Squared distance, in sizes of a multiple, within which two members are a tight pair.
 const TIGHT: f64 = 0.04;
+/// Distance of the others, in distances at which they perturb a pair, from which on it is one body of a group.
+pub(super) const ALONE: f64 = 1.5;
 /// Steps of bodies that meet members one by one, in periods.
 const STEPS_OF_A_PERIOD: f64 = 8.0;
 
@@ -64,7 +66,7 @@ pub(crate) struct Partner {
 /// Motion of the members of a group about their centre of mass.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Inner {
-    /// Two members.
+    /// Two bodies: members, or [tight](Tight) pairs of members.
     Pair(Pair),
     /// Three members or more.
     Multiple(Box<Multiple>),
@@ -75,12 +77,14 @@ pub(crate) enum Inner {
 pub(crate) struct Group {
     /// Slot of the whole: the least of the members' numbers.
     pub(crate) slot: usize,
-    /// Numbers of the bodies.
+    /// Numbers of the members. Those of the first body of a pair come first.
     pub(crate) members: Vec<usize>,
-    /// Masses of the members times G.
+    /// Masses, times G, of the two bodies of a pair, or of the members of a multiple.
     pub(crate) gm: Vec<f64>,
-    /// Motion of the members.
+    /// Motion of the two bodies of a pair, or of the members of a multiple.
     pub(crate) inner: Inner,
+    /// The bodies of a pair that are tight pairs themselves.
+    pub(crate) tight: [Option<Tight>; 2],
     /// Factor by which a pair is slowed down.
     pub(crate) slowdown: f64,
     /// Size.
@@ -101,6 +105,27 @@ pub(crate) struct Group {
     pub(crate) owed: f64,
     /// True until its first partners are chosen.
     pub(crate) is_new: bool,
+}
+
+/// A pair that is one body of another pair. The other body is so far away, also where it is nearest, that it does not
+/// perturb this pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tight {
+    /// Masses of the members times G.
+    pub(crate) gm: [f64; 2],
+    /// Motion of the members, which is looked at seldom: its time may lie behind the group's.
+    pub(crate) pair: Pair,
+}
+
+impl Tight {
+    /// Returns whether a body of mass `gm`, times G, that comes no nearer than this leaves the pair as it is.
+    pub(crate) fn is_alone(&self, gm: f64, pericentre: f64) -> bool {
+        pericentre > ALONE * self.perturbed_within(gm)
+    }
+
+    fn perturbed_within(&self, gm: f64) -> f64 {
+        perturbs_within(self.pair.size(), gm, self.gm[0] + self.gm[1])
+    }
 }
 
 /// A few bodies about a place.
@@ -125,6 +150,11 @@ impl Few {
             x: [[0.0; 3]; CAPACITY],
             v: [[0.0; 3]; CAPACITY],
         }
+    }
+
+    fn push(&mut self, gm: f64, [x, v]: [Vector; 2]) {
+        (self.gm[self.count], self.x[self.count], self.v[self.count]) = (gm, x, v);
+        self.count += 1;
     }
 
     /// Masses times G, and positions.
@@ -154,11 +184,23 @@ impl Group {
             )),
             _ => Inner::Multiple(Box::new(Multiple::new(time, &gm, positions, velocities)?)),
         };
+        Some(Self::of_bodies(members, gm, inner, [None; 2], scales))
+    }
+
+    /// A group of members whose motion is known.
+    pub(crate) fn of_bodies(
+        members: Vec<usize>,
+        gm: Vec<f64>,
+        inner: Inner,
+        tight: [Option<Tight>; 2],
+        scales: &Scales,
+    ) -> Self {
         let mut group = Self {
-            slot: *members.iter().min()?,
+            slot: members.iter().copied().min().unwrap_or_default(),
             members,
             gm,
             inner,
+            tight,
             slowdown: 1.0,
             size: 0.0,
             period: 0.0,
@@ -171,7 +213,36 @@ impl Group {
             is_new: true,
         };
         group.describe(scales);
-        Some(group)
+        group
+    }
+
+    /// The two bodies of a pair as they are now: their members, and the tight pairs among them.
+    pub(crate) fn bodies_of_pair(&self) -> [(Vec<usize>, Option<Tight>); 2] {
+        let tight = [0, 1].map(|k| self.tight_now(k));
+        let (first, second) = self.members.split_at(1 + usize::from(tight[0].is_some()));
+        [(first.to_vec(), tight[0]), (second.to_vec(), tight[1])]
+    }
+
+    /// A body of a pair at the time of the group, if it is a tight pair.
+    fn tight_now(&self, body: usize) -> Option<Tight> {
+        let mut tight = self.tight[body]?;
+        tight.pair.jump(self.time());
+        Some(tight)
+    }
+
+    /// This pair as it could be one body of another pair. None while anything perturbs it.
+    pub(crate) fn as_tight(&self) -> Option<Tight> {
+        let pair = *self.pair()?;
+        let can_be = self.is_at_rest() && !self.is_nested();
+        can_be.then_some(Tight {
+            gm: [self.gm[0], self.gm[1]],
+            pair,
+        })
+    }
+
+    /// True for a pair of which a body is a tight pair.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.tight != [None; 2]
     }
 
     /// Mass times G of all members.
@@ -189,6 +260,10 @@ impl Group {
 
     /// Moves the origin of time.
     pub(crate) fn set_time(&mut self, time: f64) {
+        self.tight = [0, 1].map(|k| self.tight_now(k));
+        for tight in self.tight.iter_mut().flatten() {
+            tight.pair.time = time;
+        }
         match &mut self.inner {
             Inner::Pair(pair) => pair.time = time,
             Inner::Multiple(multiple) => multiple.set_time(time),
@@ -208,8 +283,8 @@ impl Group {
         reduced_mass([self.gm[0], self.gm[1]])
     }
 
-    /// Members of a pair with this relative motion.
-    fn members_of_pair(&self, pair: &Pair) -> Few {
+    /// Bodies of a pair with this relative motion.
+    fn two_at(&self, pair: &Pair) -> Few {
         let mut few = Few::one(0.0);
         let gm = [self.gm[0], self.gm[1]];
         few.count = 2;
@@ -219,20 +294,47 @@ impl Group {
         few
     }
 
-    /// Members about the centre of mass, at the time of the group.
+    /// Bodies of a pair or members of a multiple about the centre of mass, at the time of the group.
     pub(crate) fn few(&self) -> Few {
         match &self.inner {
-            Inner::Pair(pair) => self.members_of_pair(pair),
+            Inner::Pair(pair) => self.two_at(pair),
             Inner::Multiple(multiple) => multiple.few(&self.gm),
         }
     }
 
+    /// All members about the centre of mass, at the time of the group.
+    pub(crate) fn all(&self) -> Few {
+        let few = self.few();
+        if !self.is_nested() {
+            return few;
+        }
+        let mut all = Few::one(0.0);
+        all.count = 0;
+        for body in 0..2 {
+            let (x, v) = (few.x[body], few.v[body]);
+            match self.tight_now(body) {
+                None => all.push(few.gm[body], [x, v]),
+                Some(Tight { gm, pair }) => {
+                    let [of_x, of_v] =
+                        [pair.position(), pair.velocity()].map(|d| about_centre(gm, d));
+                    for k in 0..2 {
+                        all.push(
+                            gm[k],
+                            [add_scaled(x, 1.0, of_x[k]), add_scaled(v, 1.0, of_v[k])],
+                        );
+                    }
+                }
+            }
+        }
+        all
+    }
+
     /// Members about the centre of mass, where the group ends. Hard pairs of a multiple have the tides of the others.
-    pub(crate) fn into_few(mut self) -> Few {
+    pub(crate) fn into_all(mut self) -> Few {
         if let Inner::Multiple(multiple) = &mut self.inner {
             multiple.resolve_all(&self.gm);
         }
-        self.few()
+        self.all()
     }
 
     /// Members about the centre of mass, at a time that is near. Members of a multiple go straight on, a tight
@@ -250,7 +352,7 @@ impl Group {
                 return few;
             }
         };
-        self.members_of_pair(&pair.slowed_at(time, self.slowdown))
+        self.two_at(&pair.slowed_at(time, self.slowdown))
     }
 
     /// Vectors of members, such as velocities, of which the two of a tight pair among several have their mean: others
@@ -290,7 +392,11 @@ impl Group {
     /// Inner energy times G.
     pub(crate) fn energy(&self) -> f64 {
         match &self.inner {
-            Inner::Pair(pair) => self.reduced() * pair.energy(),
+            Inner::Pair(pair) => {
+                let of_tight = |tight: &Tight| reduced_mass(tight.gm) * tight.pair.energy();
+                let of_tight: f64 = self.tight.iter().flatten().map(of_tight).sum();
+                self.reduced() * pair.energy() + of_tight
+            }
             Inner::Multiple(multiple) => multiple.energy(&self.gm),
         }
     }
@@ -441,7 +547,11 @@ impl Group {
         let Inner::Pair(pair) = &self.inner else {
             return false;
         };
-        if self.is_crowded(scales) {
+        let is_perturbed = |k: usize| {
+            let nearest = pair.pericentre();
+            self.tight[k].is_some_and(|tight| nearest < tight.perturbed_within(self.gm[1 - k]))
+        };
+        if self.is_crowded(scales) || is_perturbed(0) || is_perturbed(1) {
             return true;
         }
         let recedes = dot(pair.position(), pair.velocity()) > 0.0;

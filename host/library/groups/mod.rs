@@ -22,7 +22,9 @@ mod vector;
 
 pub(crate) use chain::{Alone, CAPACITY, Chain, External, TOLERANCE};
 pub(crate) use composition::Scheme;
-pub(crate) use group::{Few, Group, Inner, Partner, SEEN, Zone, crowding, united_within, zone_in};
+pub(crate) use group::{
+    Few, Group, Inner, Partner, SEEN, Tight, Zone, crowding, united_within, zone_in,
+};
 pub(crate) use ks::{Pair, Perturbation, about_centre, reduced_mass};
 pub(crate) use measure::{a_pair_holds_much, heavy_above, pairs_of, some_are_heavy};
 pub(crate) use multiple::Multiple;

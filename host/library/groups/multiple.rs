@@ -6,12 +6,9 @@
 //! bodies have. When another comes near, a hard pair becomes two bodies of the chain again, until the other has gone. Both
 //! changes keep the energy of the multiple: the pair has what it had by the tides of the others.
 
-use super::group::perturbs_within;
+use super::group::{ALONE, perturbs_within};
 use super::vector::{add_scaled, difference, dot, norm, scale};
 use super::{Chain, External, Few, Pair, TOLERANCE, Vector, about_centre, reduced_mass};
-
-/// Distance of the others, in distances at which they perturb a pair, from which on it is one body.
-const ALONE: f64 = 1.5;
 
 /// Distance of an approaching body, in the same lengths, below which a hard pair becomes two bodies. A step that would bring
 /// the other near from farther away is taken in parts: a pair that is two bodies takes hundreds of forces for each of its

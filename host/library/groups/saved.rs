@@ -1,7 +1,7 @@
 //! Groups as numbers, for states that are saved.
 
 use super::multiple::{Body, HardPair, Multiple};
-use super::{CAPACITY, Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Zone};
+use super::{CAPACITY, Chain, Group, Groups, Inner, Pair, Partner, Ring, Scales, Tight, Zone};
 
 const ZONES: [Zone; 4] = [Zone::Felt, Zone::Mean, Zone::Impulses, Zone::Close];
 
@@ -90,13 +90,20 @@ impl Groups {
 
 impl Group {
     fn put(&self, numbers: &mut Vec<f64>) {
-        numbers.push(self.members.len() as f64);
+        let flag = |is_set: bool| f64::from(u8::from(is_set));
+        let count = self.members.len() as f64;
+        numbers.push(if self.is_nested() { -count } else { count });
         numbers.extend(self.members.iter().map(|&i| i as f64));
+        if self.is_nested() {
+            numbers.extend(self.tight.map(|tight| flag(tight.is_some())));
+            for tight in self.tight.iter().flatten() {
+                put_pair(&tight.pair, numbers);
+            }
+        }
         match &self.inner {
             Inner::Pair(pair) => put_pair(pair, numbers),
             Inner::Multiple(multiple) => put_multiple(multiple, numbers),
         }
-        let flag = |is_set: bool| f64::from(u8::from(is_set));
         numbers.extend([
             self.slowdown,
             self.size,
@@ -117,10 +124,18 @@ impl Group {
 
     fn read(reader: &mut Reader<'_>, masses: &[f64], coupling: f64) -> Option<Self> {
         let n = masses.len();
-        let count = reader.index(CAPACITY + 1)?;
+        let is_nested = reader.peek()? < 0.0;
+        let count = match is_nested {
+            true => reader.opposite(CAPACITY + 1)?,
+            false => reader.index(CAPACITY + 1)?,
+        };
         let members: Vec<usize> = (0..count).map(|_| reader.index(n)).collect::<Option<_>>()?;
-        let gm: Vec<f64> = members.iter().map(|&i| coupling * masses[i]).collect();
-        let inner = match count {
+        let mut gm: Vec<f64> = members.iter().map(|&i| coupling * masses[i]).collect();
+        let mut tight = [None; 2];
+        if is_nested {
+            (tight, gm) = read_tight(reader, &gm)?;
+        }
+        let inner = match gm.len() {
             0 | 1 => return None,
             2 => Inner::Pair(read_pair(reader)?),
             _ => Inner::Multiple(Box::new(read_multiple(reader, &gm)?)),
@@ -146,6 +161,7 @@ impl Group {
             members,
             gm,
             inner,
+            tight,
             slowdown,
             size,
             period,
@@ -157,6 +173,24 @@ impl Group {
             is_new,
         })
     }
+}
+
+/// The tight pairs among the bodies of a pair whose members have these masses times G, and the masses of the bodies.
+fn read_tight(reader: &mut Reader<'_>, gm: &[f64]) -> Option<([Option<Tight>; 2], Vec<f64>)> {
+    let are_tight = [reader.flag()?, reader.flag()?];
+    let (mut tight, mut of_bodies, mut members) = ([None; 2], vec![], gm);
+    for (tight, is_tight) in tight.iter_mut().zip(are_tight) {
+        let of_body = members.split_off(..1 + usize::from(is_tight))?;
+        of_bodies.push(of_body.iter().sum());
+        if let &[one, other] = of_body {
+            *tight = Some(Tight {
+                gm: [one, other],
+                pair: read_pair(reader)?,
+            });
+        }
+    }
+    let is_whole = members.is_empty() && are_tight != [false; 2];
+    is_whole.then_some((tight, of_bodies))
 }
 
 fn put_pair(pair: &Pair, numbers: &mut Vec<f64>) {

@@ -64,9 +64,9 @@ impl HostState {
         let tree = Tree::of(&places, live);
         let of_group = |group: &Group| {
             let mut potential = CompensatedSum::default();
-            let few = group.few();
-            let moving: f64 = (0..few.count)
-                .map(|k| 0.5 * few.gm[k] * few.v[k].iter().map(|v| v * v).sum::<f64>())
+            let (few, all) = (group.few(), group.all());
+            let moving: f64 = (0..all.count)
+                .map(|k| 0.5 * all.gm[k] * all.v[k].iter().map(|v| v * v).sum::<f64>())
                 .sum();
             // Of a pair the energy is known better than its parts.
             potential.add((group.energy() - moving) / g);
@@ -118,7 +118,7 @@ impl HostState {
         let mut all = vec![];
         for group in self.groups.iter().flat_map(|groups| &groups.all) {
             let (x, v) = self.phase(group.slot);
-            let few = group.few();
+            let few = group.all();
             for (k, &i) in group.members.iter().enumerate() {
                 let place = [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]);
                 let moving = [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]);

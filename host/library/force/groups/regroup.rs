@@ -5,7 +5,9 @@ use super::slots::occupy;
 use super::{Course, MARGIN, NO_IMPULSES};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
-use crate::groups::{CAPACITY, Group, Inner, Orbit, Scales, Vector, Zone, crowding, united_within};
+use crate::groups::{
+    CAPACITY, Group, Inner, Orbit, Pair, Scales, Tight, Vector, Zone, crowding, united_within,
+};
 use crate::vectors::{difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
@@ -21,10 +23,31 @@ const TEARING_TIDE: f64 = 0.2;
 /// Bodies from which on several threads look for companions.
 const SEVERAL: usize = 32;
 
-/// Bodies about a place.
-struct Bodies {
+/// A body of a group: a member, or a tight pair of members.
+struct Part {
     members: Vec<usize>,
-    phases: Vec<[Vector; 2]>,
+    /// Position and velocity about a place.
+    phase: [Vector; 2],
+    tight: Option<Tight>,
+}
+
+impl Part {
+    fn one(member: usize, phase: [Vector; 2]) -> Self {
+        Self {
+            members: vec![member],
+            phase,
+            tight: None,
+        }
+    }
+}
+
+/// How two slots become a group.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum United {
+    /// All their members move anew.
+    Members,
+    /// Each is one body of a pair.
+    Bodies,
 }
 
 impl Course<'_> {
@@ -57,7 +80,9 @@ impl Course<'_> {
             return Ok(None);
         }
         let group = &self.groups.all[number];
-        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE;
+        // Contacts of a tight pair are not looked for.
+        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE
+            || group.is_nested() && self.looks_for_contacts();
         let parts = match &group.inner {
             Inner::Pair(_) if is_torn || group.is_over(&self.groups.scales) => {
                 Some([vec![0], vec![1]])
@@ -75,18 +100,10 @@ impl Course<'_> {
         self.end_now(&partners)?;
         self.finish_regular(slot)?;
         let group = self.groups.remove(number);
-        let members = group.members.clone();
-        let few = group.into_few();
         let origin = self.phase(slot);
         let mut slots = [0; 2];
-        for (slot, part) in slots.iter_mut().zip(parts) {
-            *slot = self.install(
-                &Bodies {
-                    members: part.iter().map(|&k| members[k]).collect(),
-                    phases: part.iter().map(|&k| [few.x[k], few.v[k]]).collect(),
-                },
-                origin,
-            )?;
+        for (slot, part) in slots.iter_mut().zip(contents(group, parts)) {
+            *slot = self.install(part, origin)?;
         }
         self.groups.divided(slot, slots);
         self.find_live();
@@ -96,28 +113,60 @@ impl Course<'_> {
         Ok(Some(slots))
     }
 
-    /// Puts bodies, given about a place, into a slot: as a group if they are several. Returns the slot.
-    fn install(&mut self, bodies: &Bodies, origin: [Vector; 2]) -> Result<usize, ForceError> {
-        let Bodies { members, phases } = bodies;
+    /// Puts bodies, given about a place, into a slot: as a group if they have several members. Returns the slot.
+    fn install(&mut self, bodies: Vec<Part>, origin: [Vector; 2]) -> Result<usize, ForceError> {
+        let of_part = |part: &Part| vec![part.phase; part.members.len()];
+        let phases: Vec<_> = bodies.iter().flat_map(of_part).collect();
+        let members: Vec<usize> = bodies
+            .iter()
+            .flat_map(|part| &part.members)
+            .copied()
+            .collect();
         let slot = members.iter().copied().min().unwrap_or_default();
         let masses = &self.groups.masses;
-        occupy(self.backend.state_mut(), masses, members, phases, origin);
-        self.changed.extend(members);
-        for &i in members {
+        occupy(self.backend.state_mut(), masses, &members, &phases, origin);
+        self.changed.extend(&members);
+        for &i in &members {
             self.levels.free(i);
             self.impulses[i] = NO_IMPULSES;
         }
         if members.len() > 1 {
-            let g = self.backend.physics().coupling();
-            let gm = members.iter().map(|&i| g * masses[i]).collect();
-            let [x, v]: [Vec<Vector>; 2] = [0, 1].map(|k| phases.iter().map(|p| p[k]).collect());
-            let time = self.time(self.now);
-            let scales = &self.groups.scales;
-            let group = Group::new(members.clone(), gm, &x, &v, time, scales);
-            let group = group.ok_or(ForceError::NotFinite { body: slot })?;
-            self.groups.add(group);
+            let group = self.group_of(members, &bodies);
+            self.groups
+                .add(group.ok_or(ForceError::NotFinite { body: slot })?);
         }
         Ok(slot)
+    }
+
+    /// The group that some bodies with these members are now.
+    fn group_of(&self, members: Vec<usize>, bodies: &[Part]) -> Option<Group> {
+        let (time, scales) = (self.time(self.now), &self.groups.scales);
+        let masses = &self.groups.masses;
+        let g = self.backend.physics().coupling();
+        let gm = |part: &Part| part.members.iter().map(|&i| g * masses[i]).sum();
+        let gm: Vec<f64> = bodies.iter().map(gm).collect();
+        let [x, v]: [Vec<Vector>; 2] =
+            [0, 1].map(|k| bodies.iter().map(|part| part.phase[k]).collect());
+        match bodies {
+            [Part { tight, .. }] => {
+                let Tight { gm, mut pair } = (*tight)?;
+                pair.jump(time);
+                let (gm, pair) = (gm.to_vec(), Inner::Pair(pair));
+                Some(Group::of_bodies(members, gm, pair, [None; 2], scales))
+            }
+            [one, other] if one.tight.is_some() || other.tight.is_some() => {
+                let [d, u] = [difference(x[1], x[0]), difference(v[1], v[0])];
+                let pair = Inner::Pair(Pair::new(gm[0] + gm[1], time, d, u));
+                let tight = [one.tight, other.tight];
+                Some(Group::of_bodies(members, gm, pair, tight, scales))
+            }
+            _ => Group::new(members, gm, &x, &v, time, scales),
+        }
+    }
+
+    /// Returns whether bodies have radii, and may meet.
+    fn looks_for_contacts(&self) -> bool {
+        self.backend.state().kept.is_some()
     }
 
     /// Begins steps of slots whose content is new: partners first, because forces depend on them.
@@ -176,7 +225,7 @@ impl Course<'_> {
             }
             if self.belong_together(one, other) {
                 touched.extend([one, other]);
-                touched.push(self.unite(one, other)?);
+                touched.push(self.unite([one, other], United::Members)?);
             }
         }
         Ok(())
@@ -201,7 +250,7 @@ impl Course<'_> {
         };
         let united = within(0).max(within(1));
         let size = both.iter().flatten().map(|g| g.size).fold(0.0, f64::max);
-        let is_multiple = both.iter().flatten().any(|g| g.members.len() > 2);
+        let is_multiple = both.iter().flatten().any(|g| g.pair().is_none());
         let is_inside = is_multiple && orbit.distance < 1.2 * size;
         let is_near = orbit.approaches() && (orbit.distance < united.min(reach) || is_inside);
         (is_near || orbit.apocentre < (2.0 * united).min(reach))
@@ -219,12 +268,15 @@ impl Course<'_> {
     }
 
     /// Makes one group of what is in two slots. Returns its slot.
-    pub(super) fn unite(&mut self, one: usize, other: usize) -> Result<usize, ForceError> {
+    pub(super) fn unite(
+        &mut self,
+        [one, other]: [usize; 2],
+        united: United,
+    ) -> Result<usize, ForceError> {
         self.counts.formed += 1;
-        let both_single = [one, other].map(|slot| self.groups.in_slot(slot)) == [None; 2];
-        let partners = match both_single {
-            true => self.strong_partners_of_pair([one, other]),
-            false => self.strong_partners(&[one, other]),
+        let partners = match united {
+            United::Bodies => self.strong_partners_of_pair([one, other]),
+            United::Members => self.strong_partners(&[one, other]),
         };
         self.end_now(&partners)?;
         for slot in [one, other] {
@@ -235,31 +287,35 @@ impl Course<'_> {
             }
         }
         let origin = self.phase(one);
-        let mut bodies = Bodies {
-            members: vec![],
-            phases: vec![],
-        };
+        let mut bodies = vec![];
         for slot in [one, other] {
             let [x, v] = self.between(one, slot);
-            match self.groups.take(slot) {
-                None => {
-                    bodies.members.push(slot);
-                    bodies.phases.push([x, v]);
-                }
-                Some(group) => {
-                    bodies.members.extend(&group.members);
-                    let few = group.into_few();
-                    let shifted = |k: usize| {
-                        [
-                            [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]),
-                            [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]),
-                        ]
-                    };
-                    bodies.phases.extend((0..few.count).map(shifted));
-                }
+            let Some(group) = self.groups.take(slot) else {
+                bodies.push(Part::one(slot, [x, v]));
+                continue;
+            };
+            if united == United::Bodies
+                && let Some(tight) = group.as_tight()
+            {
+                bodies.push(Part {
+                    members: group.members,
+                    phase: [x, v],
+                    tight: Some(tight),
+                });
+                continue;
             }
+            let members = group.members.clone();
+            let all = group.into_all();
+            let shifted = |k: usize| {
+                [
+                    [0, 1, 2].map(|axis| x[axis] + all.x[k][axis]),
+                    [0, 1, 2].map(|axis| v[axis] + all.v[k][axis]),
+                ]
+            };
+            let parts = members.iter().enumerate();
+            bodies.extend(parts.map(|(k, &member)| Part::one(member, shifted(k))));
         }
-        let slot = self.install(&bodies, origin)?;
+        let slot = self.install(bodies, origin)?;
         self.groups.united([one, other], slot);
         self.find_live();
         self.renew_lists(one, &[slot]);
@@ -268,7 +324,17 @@ impl Course<'_> {
         Ok(slot)
     }
 
-    /// Makes pairs of single bodies that are near.
+    /// What is in a slot, as one body of a pair: nothing but its place if it is a single body, or a tight pair. None where
+    /// it can be no body of a pair.
+    fn as_body(&self, slot: usize) -> Option<Option<Tight>> {
+        match self.groups.in_slot(slot) {
+            None => Some(None),
+            Some(_) if self.looks_for_contacts() => None,
+            Some(number) => self.groups.all[number].as_tight().map(Some),
+        }
+    }
+
+    /// Makes pairs of bodies that are near. Each is single, or a tight pair.
     fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
         // A body near another has short steps.
         let scales = &self.groups.scales;
@@ -276,7 +342,7 @@ impl Course<'_> {
             self.begins(slot)
                 && self.backend.state().own_steps[slot] < scales.time
                 && self.nearest[slot] <= MARGIN * scales.reach(self.gm[slot] + self.heaviest)
-                && self.groups.in_slot(slot).is_none()
+                && self.as_body(slot).is_some()
         };
         let fast: Vec<usize> = block.iter().copied().filter(is_fast).collect();
         let companions = self.companions(&fast);
@@ -284,7 +350,7 @@ impl Course<'_> {
         for (slot, companion) in fast.into_iter().zip(companions) {
             let companion = match is_other {
                 false => companion,
-                true if self.begins(slot) && self.groups.in_slot(slot).is_none() => {
+                true if self.begins(slot) && self.as_body(slot).is_some() => {
                     self.companions(&[slot])[0]
                 }
                 true => None,
@@ -296,18 +362,39 @@ impl Course<'_> {
             let [d, u] = self.between(slot, other);
             let orbit = Orbit::of(total, d, u);
             let size = orbit.size(&self.groups.scales, total);
-            if orbit.forms(&self.groups.scales, total)
+            if self.form_a_pair([slot, other], &orbit)
                 && !self.is_crowded([slot, other], &orbit)
                 && self.tide(slot, size, total) < STRONG_TIDE
             {
-                self.unite(slot, other)?;
+                self.unite([slot, other], United::Bodies)?;
                 is_other = true;
             }
         }
         Ok(())
     }
 
-    /// The single bodies that single bodies would be pairs with: of the shortest encounters.
+    /// Returns whether the bodies in two slots are to be a pair. Tight pairs stay bound to what they are a pair with,
+    /// and far from it.
+    fn form_a_pair(&self, [one, other]: [usize; 2], orbit: &Orbit) -> bool {
+        let total = self.gm[one] + self.gm[other];
+        let [Some(first), Some(second)] = [one, other].map(|slot| self.as_body(slot)) else {
+            return false;
+        };
+        if first.is_none() && second.is_none() {
+            return orbit.forms(&self.groups.scales, total);
+        }
+        if orbit.apocentre >= self.groups.scales.reach(total) {
+            return false;
+        }
+        let [d, u] = self.between(one, other);
+        let pericentre = Pair::new(total, 0.0, d, u).pericentre();
+        let is_alone = |tight: Option<Tight>, other: usize| {
+            tight.is_none_or(|tight| tight.is_alone(self.gm[other], pericentre))
+        };
+        is_alone(first, other) && is_alone(second, one)
+    }
+
+    /// The bodies that others would be pairs with: of the shortest encounters.
     fn companions(&mut self, slots: &[usize]) -> Vec<Option<usize>> {
         if slots.is_empty() {
             return vec![];
@@ -323,8 +410,7 @@ impl Course<'_> {
                 square * square.sqrt() / (gm + view.gm[other])
             };
             let nearest = near.into_iter().min_by(|a, b| time(a).total_cmp(&time(b)));
-            let is_single = |other: &usize| view.groups.in_slot(*other).is_none();
-            (nearest.filter(is_single), looked)
+            (nearest, looked)
         })
     }
 
@@ -350,6 +436,28 @@ impl Course<'_> {
                 square < limit * limit
             })
     }
+}
+
+/// The bodies in the two parts of a group that is divided. Parts are numbers of bodies of a pair, or of members of a
+/// multiple.
+fn contents(group: Group, parts: [Vec<usize>; 2]) -> [Vec<Part>; 2] {
+    if group.is_nested() {
+        let few = group.few();
+        let mut bodies = group.bodies_of_pair().into_iter().enumerate();
+        return [0; 2].map(|_| {
+            let body = bodies.next();
+            let part = |(k, (members, tight)): (usize, (Vec<usize>, Option<Tight>))| Part {
+                members,
+                phase: [few.x[k], few.v[k]],
+                tight,
+            };
+            body.map(part).into_iter().collect()
+        });
+    }
+    let members = group.members.clone();
+    let all = group.into_all();
+    let one = |k: usize| Part::one(members[k], [all.x[k], all.v[k]]);
+    parts.map(|part| part.into_iter().map(one).collect())
 }
 
 /// The parts of a multiple that leave each other, as numbers of members.

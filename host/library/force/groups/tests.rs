@@ -1,6 +1,7 @@
 //! Do groups keep what they must: orbits, energies, bits?
 
 mod contacts;
+mod nested;
 
 use std::f64::consts::TAU;
 use std::num::NonZeroU32;
@@ -8,6 +9,7 @@ use std::num::NonZeroU32;
 use gpu_kernels::schedule::block_steps::SPAN;
 
 use super::Course;
+use super::regroup::United;
 use crate::backend::{Neighbours, SavedState};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::fields::ExternalField;
@@ -581,8 +583,8 @@ fn corrections_of_members_are_derivatives_of_each_other() {
     }
     let bodies = opened(&wholes, &[(0, 5e-3, 0.4), (2, 1e-3, 0.6)]);
     in_a_span(Order::Sixth, &bodies, |course| {
-        let one = course.unite(3, 4).expect("finite");
-        course.unite(one, 5).expect("finite");
+        let one = course.unite([3, 4], United::Bodies).expect("finite");
+        course.unite([one, 5], United::Members).expect("finite");
         for number in 0..course.groups.all.len() {
             course.choose(number).expect("finite");
         }

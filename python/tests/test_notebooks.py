@@ -28,4 +28,4 @@ def test_notebooks_run(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_there_are_notebooks() -> None:
-    assert len(NOTEBOOKS) == 6 and NEEDS.keys() <= {path.stem for path in NOTEBOOKS}
+    assert len(NOTEBOOKS) == 7 and NEEDS.keys() <= {path.stem for path in NOTEBOOKS}

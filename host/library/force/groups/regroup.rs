@@ -324,8 +324,8 @@ impl Course<'_> {
         Ok(slot)
     }
 
-    /// What is in a slot, as one body of a pair: nothing but its place if it is a single body, or a tight pair. None where
-    /// it can be no body of a pair.
+    /// The tight pair in a slot, or none where a single body is: either may be one body of a pair. The outer none is for
+    /// slots that may not.
     fn as_body(&self, slot: usize) -> Option<Option<Tight>> {
         match self.groups.in_slot(slot) {
             None => Some(None),

@@ -155,7 +155,7 @@ impl<'a> Perturbers<'a> {
             begin,
             instructions: around.instructions,
             fields: fields.map(|fields| (fields, centre)),
-            far: Paths::of(around.order),
+            far: Paths::with_room(around.order, group.partners.len()),
             near: vec![],
             answering: vec![],
             strongest: 0.0,

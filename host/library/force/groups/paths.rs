@@ -51,11 +51,11 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// No bodies.
-    pub(super) const fn of(order: Order) -> Self {
+    /// No bodies, and room for as many.
+    pub(super) fn with_room(order: Order, bodies: usize) -> Self {
         Self {
             order,
-            all: vec![],
+            all: Vec::with_capacity(bodies.div_ceil(LANES)),
             count: 0,
         }
     }
@@ -174,7 +174,7 @@ mod tests {
         let points = [[0.01, -0.02, 0.03], [-0.3, 0.1, 0.2]];
         for instructions in InstructionSet::available() {
             for count in [0, 1, 2, 7, 8, 9, 40] {
-                let mut paths = Paths::of(order);
+                let mut paths = Paths::with_room(order, count);
                 let (since, mut wanted) = (0.125, [[0.0; 3]; 2]);
                 for i in 0..count {
                     let mut way = [[0.0; 3]; SIXTH];

@@ -2,7 +2,7 @@
 
 use super::members::Surroundings;
 use crate::encounters::Contact;
-use crate::groups::{External, Few, Group, Multiple, Pair, Vector};
+use crate::groups::{External, Few, Group, Multiple, Pair, Tight, Vector};
 use crate::vectors::{difference, dot};
 
 /// Time between two looks at two members of a multiple, in their free-fall times.
@@ -108,19 +108,40 @@ impl Two {
 }
 
 impl Surroundings<'_> {
-    /// The first contact of the members of a pair between two of its states, if they meet.
-    pub(super) fn contact_of_pair(
+    /// Contacts in a pair between two of its states: the first of its two members. Where bodies of it are tight pairs,
+    /// nobody comes near them, and their own members may meet.
+    pub(super) fn contacts_of_pair(
         &self,
         group: &Group,
         [before, after]: [&Pair; 2],
-    ) -> Option<Contact> {
-        let radii = self.radii?;
-        let radius = group.members.iter().map(|&i| radii[i]).sum();
-        if radius <= 0.0 {
-            return None;
+    ) -> Vec<Contact> {
+        let Some(radii) = self.radii else {
+            return vec![];
+        };
+        let meeting = |states: [&Pair; 2], slowdown: f64, members: &[usize]| {
+            let radius = members.iter().map(|&i| radii[i]).sum();
+            let may_meet = radius > 0.0;
+            may_meet.then(|| Meeting::of_pair(states, slowdown, radius))?
+        };
+        if !group.is_nested() {
+            let meeting = meeting([before, after], group.slowdown, &group.members);
+            let meets = |meeting| self.contact(group, [0, 1], [[0.0; 3]; 2], &meeting);
+            return meeting.map(meets).into_iter().collect();
         }
-        let meeting = Meeting::of_pair([before, after], group.slowdown, radius)?;
-        Some(self.contact(group, [0, 1], [[0.0; 3]; 2], &meeting))
+        let mut contacts = vec![];
+        for (body, (members, tight)) in group.bodies_of_pair().into_iter().enumerate() {
+            let Some(Tight { gm, pair }) = tight else {
+                continue;
+            };
+            let [before, after] = [before, after].map(|outer| pair.at(outer.time));
+            if let Some(meeting) = meeting([&before, &after], 1.0, &members) {
+                let few = group.few_at(meeting.time);
+                let centre = [few.x[body], few.v[body]];
+                let of_members = [0, 1].map(|k| (members[k], gm[k]));
+                contacts.push(self.contact_of(group.slot, of_members, centre, &meeting));
+            }
+        }
+        contacts
     }
 
     /// Contacts of the members of a multiple until a time: the first of each two members. The copy that looks for
@@ -212,7 +233,8 @@ impl Surroundings<'_> {
         self.contact(group, two.members, [x, v], meeting)
     }
 
-    /// The contact of two members. The centre of mass of both has this position and velocity about the group.
+    /// The contact of two members that move as one body each. The centre of mass of both has this position and velocity
+    /// about the group.
     fn contact(
         &self,
         group: &Group,
@@ -220,9 +242,22 @@ impl Surroundings<'_> {
         centre: [Vector; 2],
         meeting: &Meeting,
     ) -> Contact {
+        let members = members.map(|k| (group.members[k], group.gm[k]));
+        self.contact_of(group.slot, members, centre, meeting)
+    }
+
+    /// The contact of two bodies with these masses times G. The centre of mass of both has this position and velocity about
+    /// a slot.
+    fn contact_of(
+        &self,
+        slot: usize,
+        bodies: [(usize, f64); 2],
+        centre: [Vector; 2],
+        meeting: &Meeting,
+    ) -> Contact {
         let relative = [meeting.pair.position(), meeting.pair.velocity()];
-        let whole = self.phase_at(group.slot, meeting.time);
-        let [one, other] = members.map(|k| group.gm[k]);
+        let whole = self.phase_at(slot, meeting.time);
+        let [one, other] = bodies.map(|(_, gm)| gm);
         let shares = [-other / (one + other), one / (one + other)];
         let phase = |share: f64| {
             let at = |k: usize, axis: usize| {
@@ -230,7 +265,7 @@ impl Surroundings<'_> {
             };
             [0, 1].map(|k| [0, 1, 2].map(|axis| at(k, axis)))
         };
-        let (mut bodies, mut phases) = (members.map(|k| group.members[k]), shares.map(phase));
+        let (mut bodies, mut phases) = (bodies.map(|(body, _)| body), shares.map(phase));
         if bodies[0] > bodies[1] {
             bodies.reverse();
             phases.reverse();

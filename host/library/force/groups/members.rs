@@ -412,11 +412,11 @@ impl Surroundings<'_> {
         match &group.inner {
             Inner::Pair(pair) => {
                 let (after, impulses) = self.followed_pair(group, *pair, time);
-                let contact = self.contact_of_pair(group, [pair, &after]);
+                let contacts = self.contacts_of_pair(group, [pair, &after]);
                 Ok(Followed {
                     inner: Inner::Pair(after),
                     impulses,
-                    contacts: contact.into_iter().collect(),
+                    contacts,
                 })
             }
             Inner::Multiple(multiple) => match Perturbers::of(self, group, time) {

@@ -80,9 +80,7 @@ impl Course<'_> {
             return Ok(None);
         }
         let group = &self.groups.all[number];
-        // Contacts of a tight pair are not looked for.
-        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE
-            || group.is_nested() && self.looks_for_contacts();
+        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE;
         let parts = match &group.inner {
             Inner::Pair(_) if is_torn || group.is_over(&self.groups.scales) => {
                 Some([vec![0], vec![1]])
@@ -162,11 +160,6 @@ impl Course<'_> {
             }
             _ => Group::new(members, gm, &x, &v, time, scales),
         }
-    }
-
-    /// Returns whether bodies have radii, and may meet.
-    fn looks_for_contacts(&self) -> bool {
-        self.backend.state().kept.is_some()
     }
 
     /// Begins steps of slots whose content is new: partners first, because forces depend on them.
@@ -324,14 +317,14 @@ impl Course<'_> {
         Ok(slot)
     }
 
-    /// The tight pair in a slot, or none where a single body is: either may be one body of a pair. The outer none is for
-    /// slots that may not.
-    fn as_body(&self, slot: usize) -> Option<Option<Tight>> {
-        match self.groups.in_slot(slot) {
-            None => Some(None),
-            Some(_) if self.looks_for_contacts() => None,
-            Some(number) => self.groups.all[number].as_tight().map(Some),
-        }
+    /// The pair in a slot, if it may be one body of another pair.
+    fn tight_in(&self, slot: usize) -> Option<Tight> {
+        self.groups.all[self.groups.in_slot(slot)?].as_tight()
+    }
+
+    /// Returns whether what is in a slot may be one body of a pair.
+    fn may_be_body(&self, slot: usize) -> bool {
+        self.groups.in_slot(slot).is_none() || self.tight_in(slot).is_some()
     }
 
     /// Makes pairs of bodies that are near. Each is single, or a tight pair.
@@ -342,7 +335,7 @@ impl Course<'_> {
             self.begins(slot)
                 && self.backend.state().own_steps[slot] < scales.time
                 && self.nearest[slot] <= MARGIN * scales.reach(self.gm[slot] + self.heaviest)
-                && self.as_body(slot).is_some()
+                && self.may_be_body(slot)
         };
         let fast: Vec<usize> = block.iter().copied().filter(is_fast).collect();
         let companions = self.companions(&fast);
@@ -350,9 +343,7 @@ impl Course<'_> {
         for (slot, companion) in fast.into_iter().zip(companions) {
             let companion = match is_other {
                 false => companion,
-                true if self.begins(slot) && self.as_body(slot).is_some() => {
-                    self.companions(&[slot])[0]
-                }
+                true if self.begins(slot) && self.may_be_body(slot) => self.companions(&[slot])[0],
                 true => None,
             };
             let Some(other) = companion else {
@@ -377,9 +368,10 @@ impl Course<'_> {
     /// and far from it.
     fn form_a_pair(&self, [one, other]: [usize; 2], orbit: &Orbit) -> bool {
         let total = self.gm[one] + self.gm[other];
-        let [Some(first), Some(second)] = [one, other].map(|slot| self.as_body(slot)) else {
+        if !self.may_be_body(one) || !self.may_be_body(other) {
             return false;
-        };
+        }
+        let [first, second] = [one, other].map(|slot| self.tight_in(slot));
         if first.is_none() && second.is_none() {
             return orbit.forms(&self.groups.scales, total);
         }

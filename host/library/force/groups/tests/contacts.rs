@@ -4,7 +4,7 @@ use super::*;
 use crate::encounters::{Encounters, Event, Happening, OnCollision};
 use crate::groups::Groups;
 
-fn encounters(radii: Vec<f64>, on_collision: OnCollision) -> Encounters {
+pub(super) fn encounters(radii: Vec<f64>, on_collision: OnCollision) -> Encounters {
     Encounters {
         radii,
         on_collision,
@@ -28,7 +28,7 @@ fn pair_with_spectators(axis: f64, e: f64) -> Bodies {
     opened(&wholes, &[(0, axis, e)])
 }
 
-fn ids_and_time(event: &Event) -> ([u64; 2], f64) {
+pub(super) fn ids_and_time(event: &Event) -> ([u64; 2], f64) {
     let Happening::Collision { ids, .. } = event.what else {
         panic!("{event}");
     };

@@ -1,6 +1,8 @@
 //! Pairs of which a body is a tight pair.
 
+use super::contacts::{encounters, ids_and_time};
 use super::*;
+use crate::encounters::OnCollision;
 
 /// Members of the tight pair, and the star about them, in [`triple`].
 const TRIPLE: [usize; 3] = [0, 49, 48];
@@ -79,6 +81,41 @@ fn a_nested_pair_resumed_has_the_same_bits() {
             bits(&simulation.save().expect("saved"))
         });
         assert_eq!(both[0], both[1]);
+    }
+}
+
+/// Radii that the stars get on the way are larger than the pericentre of the tight pair.
+#[test]
+fn members_of_a_tight_pair_meet() {
+    for builder in OF_ORDERS {
+        let bodies = triple((1e-3, 0.3), (1e-6, 0.5));
+        let ids = [0, 1].map(|k| bodies.id[TRIPLE[k]]);
+        let mut radii = vec![0.0; bodies.len()];
+        radii[TRIPLE[0]] = 3e-7;
+        radii[TRIPLE[1]] = 3e-7;
+        let mut simulation = builder(bodies).build().expect("sound");
+        simulation.run_until(0.0625).expect("steps are taken");
+        assert_eq!(members_of_first(&mut simulation), -3.0);
+        let [outer, _] = orbits(simulation.bodies().expect("there"));
+        simulation
+            .look_for(encounters(radii, OnCollision::Merge))
+            .expect("they can change");
+        simulation.run_until(0.125).expect("steps are taken");
+        let events = simulation.take_events();
+        let [event] = &events[..] else {
+            panic!("{events:?}");
+        };
+        let (met, time) = ids_and_time(event);
+        assert_eq!(met, ids);
+        // Within one of its periods of 6e-8.
+        assert!(time > 0.0625 && time < 0.062_501, "{time}");
+        // The star goes on about both: they were at one place on its orbit.
+        let after = simulation.bodies().expect("there");
+        let after = elements(after, [TRIPLE[0], TRIPLE[2]]);
+        assert!(
+            (after[0] / outer[0] - 1.0).abs() < 1e-2,
+            "{after:?} {outer:?}"
+        );
     }
 }
 

@@ -14,7 +14,7 @@ mod scheme;
 mod start;
 mod step;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::run::BuildError;
 pub use builder::SimulationBuilder;

@@ -548,8 +548,8 @@ impl Group {
             return false;
         };
         let is_perturbed = |k: usize| {
-            let nearest = pair.pericentre();
-            self.tight[k].is_some_and(|tight| nearest < tight.perturbed_within(self.gm[1 - k]))
+            let limit = self.tight[k].map(|tight| tight.perturbed_within(self.gm[1 - k]));
+            limit.is_some_and(|limit| pair.pericentre() < limit)
         };
         if self.is_crowded(scales) || is_perturbed(0) || is_perturbed(1) {
             return true;

@@ -10,7 +10,8 @@ use crate::integrator::TimeSteps;
 use crate::io::{Format, TipsyDialect};
 use crate::machine::Machine;
 use crate::physics::{ForceLaw, Physics};
-use crate::selection::{DeviceChoice, Place};
+use crate::selection::Place;
+use crate::simulation::tests::with_long_steps;
 use crate::variants;
 
 const PHYSICS: Physics = Physics {
@@ -461,19 +462,7 @@ fn a_run_that_a_look_breaks_off_leaves_a_checkpoint() {
 /// A run that is broken off within a step stands where that step began: its row is there already.
 #[test]
 fn a_run_broken_off_within_a_step_writes_no_row_twice() {
-    let mut bodies = plummer(64, 1).unwrap();
-    let [x, v] = [1e-4, (2.0 * bodies.mass[0] / 1e-4).sqrt()];
-    (bodies.x[1], bodies.y[1], bodies.z[1]) = (bodies.x[0] + x, bodies.y[0], bodies.z[0]);
-    (bodies.vx[1], bodies.vy[1], bodies.vz[1]) = (bodies.vx[0], bodies.vy[0] + v, bodies.vz[0]);
-    let simulation = Simulation::builder(bodies)
-        .device(DeviceChoice::Cpu)
-        .softening(0.0)
-        .integrator(Integrator::Hermite4)
-        .eta(0.005)
-        .block_steps()
-        .groups(false) // short steps of the binary make a longest step take long
-        .dt(0.25);
-    let mut simulation = simulation.build().unwrap();
+    let mut simulation = with_long_steps().build().unwrap();
     let plan = Plan {
         steps: u64::MAX,
         until: Some(1.0),

@@ -364,23 +364,27 @@ fn with_a_binary() -> Bodies {
     bodies
 }
 
+/// Bodies that take long for a longest step: two of them have far shorter steps, and are not followed apart.
+pub(crate) fn with_long_steps() -> SimulationBuilder {
+    Simulation::builder(with_a_binary())
+        .device(DeviceChoice::Cpu)
+        .softening(0.0)
+        .integrator(Integrator::Hermite4)
+        .eta(0.005)
+        .block_steps()
+        .groups(false)
+        .dt(0.25)
+}
+
 /// A run is broken off within a longest step that takes long: the bodies are as they were at its
 /// beginning, and go on as if nothing had happened.
 #[test]
 fn long_block_steps_can_be_left() {
     for neighbours in [None, Some(Neighbours::Auto)] {
         let build = || {
-            let builder = Simulation::builder(with_a_binary())
-                .device(DeviceChoice::Cpu)
-                .softening(0.0)
-                .integrator(Integrator::Hermite4)
-                .eta(0.005)
-                .block_steps()
-                .groups(false) // short steps of the binary make a longest step take long
-                .dt(0.25);
             let builder = match neighbours {
-                None => builder,
-                Some(neighbours) => builder.neighbours(neighbours),
+                None => with_long_steps(),
+                Some(neighbours) => with_long_steps().neighbours(neighbours),
             };
             builder.build().expect("it runs")
         };

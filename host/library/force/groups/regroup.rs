@@ -435,16 +435,13 @@ impl Course<'_> {
 fn contents(group: Group, parts: [Vec<usize>; 2]) -> [Vec<Part>; 2] {
     if group.is_nested() {
         let few = group.few();
-        let mut bodies = group.bodies_of_pair().into_iter().enumerate();
-        return [0; 2].map(|_| {
-            let body = bodies.next();
-            let part = |(k, (members, tight)): (usize, (Vec<usize>, Option<Tight>))| Part {
-                members,
-                phase: [few.x[k], few.v[k]],
-                tight,
-            };
-            body.map(part).into_iter().collect()
-        });
+        let part = |k: usize, (members, tight): (Vec<usize>, Option<Tight>)| Part {
+            members,
+            phase: [few.x[k], few.v[k]],
+            tight,
+        };
+        let [one, other] = group.bodies_of_pair();
+        return [vec![part(0, one)], vec![part(1, other)]];
     }
     let members = group.members.clone();
     let all = group.into_all();

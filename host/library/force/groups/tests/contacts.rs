@@ -28,6 +28,15 @@ fn pair_with_spectators(axis: f64, e: f64) -> Bodies {
     opened(&wholes, &[(0, axis, e)])
 }
 
+/// The only event of a run.
+pub(super) fn the_event(simulation: &mut Simulation) -> Event {
+    let events = simulation.take_events();
+    let [event] = &events[..] else {
+        panic!("{events:?}");
+    };
+    *event
+}
+
 pub(super) fn ids_and_time(event: &Event) -> ([u64; 2], f64) {
     let Happening::Collision { ids, .. } = event.what else {
         panic!("{event}");
@@ -51,11 +60,8 @@ fn a_pair_merges_where_kepler_says() {
                 .encounters(encounters(radii, OnCollision::Merge));
             let mut simulation = simulation.groups(true).build().expect("sound");
             simulation.run_until(0.01).expect("steps are taken");
-            let events = simulation.take_events();
-            let [event] = &events[..] else {
-                panic!("{events:?}");
-            };
-            let (met, time) = ids_and_time(event);
+            let event = the_event(&mut simulation);
+            let (met, time) = ids_and_time(&event);
             assert_eq!(met, ids);
             assert!((time / expected - 1.0).abs() < 1e-7, "{time} {expected}");
             let Happening::Collision { speed, .. } = event.what else {

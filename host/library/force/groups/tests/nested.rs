@@ -1,6 +1,6 @@
 //! Pairs of which a body is a tight pair.
 
-use super::contacts::{encounters, ids_and_time};
+use super::contacts::{encounters, ids_and_time, the_event};
 use super::*;
 use crate::encounters::OnCollision;
 
@@ -101,11 +101,7 @@ fn members_of_a_tight_pair_meet() {
             .look_for(encounters(radii, OnCollision::Merge))
             .expect("they can change");
         simulation.run_until(0.125).expect("steps are taken");
-        let events = simulation.take_events();
-        let [event] = &events[..] else {
-            panic!("{events:?}");
-        };
-        let (met, time) = ids_and_time(event);
+        let (met, time) = ids_and_time(&the_event(&mut simulation));
         assert_eq!(met, ids);
         // Within one of its periods of 6e-8.
         assert!(time > 0.0625 && time < 0.062_501, "{time}");

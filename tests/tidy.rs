@@ -340,6 +340,38 @@ fn names_of_the_library_mean_one_thing() {
     assert!(known.len() > 300, "only {} types found", known.len());
 }
 
+/// Which buffers a kernel takes stands in its line of the list, and is read in one place.
+#[test]
+fn kernels_are_launched_in_one_place() {
+    let folder = crate::support::root().join("host/library");
+    let launches = |text: &str| {
+        let blocks = text.split("unsafe {").skip(1);
+        let calls = blocks.filter_map(|block| block.split('}').next());
+        let kinds = [
+            ".launch(",
+            ".launch_beside(",
+            ".launch_reading(",
+            ".launch_in(",
+        ];
+        let is_launch = |call: &&str| kinds.iter().any(|kind| call.contains(kind));
+        calls.filter(is_launch).count()
+    };
+    assert_eq!(
+        launches("unsafe { device.launch(entry) } unsafe { f() }.launch()"),
+        1
+    );
+    let mut found = vec![];
+    for path in rust_files(&folder) {
+        let name = path.strip_prefix(&folder).expect("in the folder");
+        let machines = ["force/device.rs", "force/cuda.rs", "force/emulated.rs"];
+        if launches(&read(&path)) > 0 && !machines.iter().any(|machine| name == Path::new(machine))
+        {
+            found.push(name.to_owned());
+        }
+    }
+    assert_eq!(found, [Path::new("force/memory.rs")]);
+}
+
 /// The vector loops of the CPU name no adaptor of an iterator: an adaptor is a function of the standard
 /// library, and whether it becomes a part of the loop, with the loop's vector instructions, depends on how
 /// the program is built.

@@ -20,7 +20,7 @@ use crate::force::independent::Independent;
 use crate::force::reference::Reference;
 use crate::frame::Frame;
 use crate::physics::{ForceLaw, Physics};
-use crate::plan::Recipe;
+use crate::plan::{self, Recipe, total};
 use crate::ptx;
 use crate::ranks::Team;
 use crate::rules::{self, Needs};
@@ -266,8 +266,15 @@ impl Machine {
         let variant = variant.fitted(bodies.len());
         let recipe = Recipe::new(&variant, bodies, physics, frame, &limits)?;
         let bytes = recipe.shared(devices, &limits)?.device_bytes();
+        let of_fields = match self.fields.is_empty() || recipe.kernels.hermite.is_some() {
+            true => 0,
+            false => total(&plan::buffers_of_fields(
+                recipe.kernels.force,
+                recipe.params.stride,
+            )),
+        };
         let of_blocks = self.shared_block_bytes(&recipe, devices, &limits)?;
-        Ok(Some(bytes + of_blocks))
+        Ok(Some(bytes + of_fields + of_blocks))
     }
 
     /// The processors of this process.

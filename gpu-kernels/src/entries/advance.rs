@@ -16,7 +16,7 @@ macro_rules! energy {
             $symbol,
             $layout,
             Work::$work(<$law>::LAW),
-            (state: *const <$layout as Layout>::Word, sums: *mut f64)
+            (state: *const <$layout as Layout>::Word, energies: *mut f64)
                 => energy::$energy::<$layout, $law>
         )
     };

@@ -1,6 +1,6 @@
 //! The force kernels of one thread per target.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Entry, LayoutDescription, OLDEST, ON_STATE, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{AttractRepel, AttractRepelDivided, Gravity, Law, PairLaw, Unit};
 use crate::layout::{Aos, Float3, Float4, Layout, Soa};
@@ -34,7 +34,7 @@ macro_rules! force {
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::$scalars,
             since: OLDEST,
-            writes: &[false, true],
+            pointers: ON_STATE,
             emulate: force_function!(
                 $scalars,
                 $symbol,
@@ -165,7 +165,7 @@ macro_rules! rest {
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,
             since: OLDEST,
-            writes: &[false, true],
+            pointers: ON_STATE,
             emulate: force_function!(
                 Argument,
                 $symbol,

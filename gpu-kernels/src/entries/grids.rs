@@ -1,6 +1,6 @@
 //! The force kernels of two-dimensional blocks, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Buffer, Entry, LayoutDescription, OLDEST, Pointer, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::interaction::{Gravity, PairLaw};
 use crate::layout::{Float4, Layout};
@@ -33,7 +33,10 @@ macro_rules! grid {
             layout: LayoutDescription::of::<Float4<f32>>(),
             scalars: Scalars::Argument,
             since: OLDEST,
-            writes: &[false, true],
+            pointers: &[
+                Pointer::read(Buffer::state),
+                Pointer::written(Buffer::partial),
+            ],
             emulate: force_function!(
                 Argument,
                 $symbol,
@@ -110,9 +113,9 @@ pub const REDUCTIONS: &[Entry] = &{
             "reduce_matrix_vector_float4_f32",
             F,
             Work::Reduce(Reduction::MatrixVector),
-            (partial: *const f32, x: *const f32, acceleration: *mut f32)
+            (partial: *const f32, ones: *const f32, acceleration: *mut f32)
                 => reduce::matrix_vector::<F>
         ),
-        entry!("ones_float4_f32", F, Work::Ones, (x: *mut f32) => reduce::ones),
+        entry!("ones_float4_f32", F, Work::Ones, (ones: *mut f32) => reduce::ones),
     ]
 };

@@ -92,7 +92,7 @@ macro_rules! steps {
                         acceleration: *const Word,
                         jerk: *const Word,
                         beginning: *const Word,
-                        steps: *mut f64,
+                        own_steps: *mut f64,
                     ) => hermite::own_steps::<$layout>
                 ),
                 entry!(

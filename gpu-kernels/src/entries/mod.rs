@@ -30,12 +30,17 @@ macro_rules! force_function {
     }};
 }
 
-/// Compiles a kernel and describes it. What it writes, and how the emulator calls it, follow from its
-/// pointer parameters: `(state: *mut Word, acceleration: *const Word) => function`, which takes them and
+/// Compiles a kernel and describes it. Its buffers, what it writes, and how the emulator calls it, follow from its
+/// pointer parameters, which are named after [`Buffer`]s:
+/// `(state: *mut Word, acceleration: *const Word) => function`, which takes them and
 /// then the [`Params`](crate::abi::Params), or `(…), params => call` for one that does not.
 macro_rules! entry {
-    (@writes const) => { false };
-    (@writes mut) => { true };
+    (@pointer const $name:ident) => {
+        $crate::entries::Pointer::read($crate::entries::Buffer::$name)
+    };
+    (@pointer mut $name:ident) => {
+        $crate::entries::Pointer::written($crate::entries::Buffer::$name)
+    };
     (@since) => { $crate::entries::OLDEST };
     (@since $since:literal) => { $since };
     (
@@ -63,7 +68,7 @@ macro_rules! entry {
             layout: $crate::entries::LayoutDescription::of::<$layout>(),
             scalars: $crate::entries::Scalars::Argument,
             since: entry!(@since $($since)?),
-            writes: &[$(entry!(@writes $access)),*],
+            pointers: &[$(entry!(@pointer $access $name)),*],
             // SAFETY: the launch's promise.
             emulate: emulated!(|a| unsafe {
                 let mut index = 0;
@@ -79,6 +84,7 @@ macro_rules! entry {
 
 mod advance;
 mod block_steps;
+mod buffers;
 mod forces;
 mod grids;
 mod hermite;
@@ -94,6 +100,7 @@ mod test_particles;
 
 pub use advance::{LAYOUTS, QUICK_ENERGIES};
 pub use block_steps::{BLOCK_RELATIVITY, BLOCK_STEPS, BLOCK_TAKE_OVER};
+pub use buffers::{Buffer, Pointer};
 pub use forces::{ATTRACT_REPEL, ATTRACT_REPEL_DIVIDED, ECL, FORCES, RESTS, VENUS};
 pub use grids::{GRIDS, REDUCTIONS};
 pub use hermite::{HERMITE, JERKS, RELATIVITY};
@@ -132,11 +139,17 @@ pub struct Entry {
     pub scalars: Scalars,
     /// Compute capability that it needs, 80 for 8.0; modules for older GPUs do not have it.
     pub since: u32,
-    /// For each of its pointer parameters, in order, true if it writes there.
-    pub writes: &'static [bool],
+    /// Pointer parameters, in order.
+    pub pointers: &'static [Pointer],
     /// Runs one thread of it; only off the device, and only inside an emulated launch.
     pub emulate: Option<unsafe fn(&Arguments<'_>)>,
 }
+
+/// Pointers of a kernel that turns the state into accelerations.
+const ON_STATE: &[Pointer] = &[
+    Pointer::read(Buffer::state),
+    Pointer::written(Buffer::acceleration),
+];
 
 /// Place where a kernel finds its [`Params`](crate::abi::Params).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,13 +163,9 @@ pub enum Scalars {
 /// Work of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Accelerations: pointers `(state, acceleration)`, or `(state, boxes, acceleration)` where
-    /// [`Boxes`](Work::Boxes) goes before, or `(state, partial sums)` where
-    /// [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
-    /// [`systems`](crate::schedule::systems) their kicks or steps: `(state, constants)`, fused
-    /// `(from, constants, to)`, and where [`SystemStep`](Work::SystemStep) is to follow
-    /// `(state, constants, slabs)`. Of [`ScheduleName::TiledJerks`] `(state, acceleration, jerk)`, of
-    /// [`ScheduleName::TestParticles`] `(state, sources, acceleration)`.
+    /// Accelerations, or partial sums where [`Gather`](Work::Gather) or [`Reduce`](Work::Reduce) is to follow. Of many
+    /// [`systems`](crate::schedule::systems) their kicks or steps, or partial sums where
+    /// [`SystemStep`](Work::SystemStep) is to follow.
     Force {
         /// The algorithm.
         schedule: ScheduleName,
@@ -175,80 +184,71 @@ pub enum Work {
         /// Most registers per thread, where the kernel is held to a number.
         max_registers: Option<u32>,
     },
-    /// Accelerations of the bodies that a [`hybrid`](crate::schedule::hybrid) leaves over: pointers as
-    /// of a force.
+    /// Accelerations of the bodies that a [`hybrid`](crate::schedule::hybrid) leaves over.
     Rest {
         /// The law.
         law: Law,
         /// The arithmetic.
         numerics: NumericsPolicy,
     },
-    /// The boxes of [`separated`](crate::schedule::separated): pointers `(state, boxes)`.
+    /// The boxes of [`separated`](crate::schedule::separated).
     Boxes,
-    /// The accelerations by its near pairs: pointers `(state, boxes, acceleration)`.
+    /// The accelerations by its near pairs.
     Near {
         /// The law.
         law: Law,
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// A stage of the [spatial sort](crate::schedule::spatial_sort) of the bodies: pointers as the stage
-    /// takes them.
+    /// A stage of the [spatial sort](crate::schedule::spatial_sort) of the bodies.
     SpatialSort(SortStage),
-    /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric): pointers
-    /// `(slabs, acceleration)`.
+    /// Accelerations from the partial sums of [`symmetric`](crate::schedule::symmetric).
     Gather,
-    /// Partial sums to accelerations: pointers `(partial, acceleration)`, and of
-    /// [`Reduction::MatrixVector`] `(partial, x, acceleration)`.
+    /// Partial sums to accelerations.
     Reduce(Reduction),
-    /// The vector x of ones: pointer `(x)`.
+    /// The vector of ones.
     Ones,
-    /// `v += dt a`: pointers `(state, acceleration)`.
+    /// `v += dt a`.
     Kick,
-    /// `x += dt v`: pointer `(state)`.
+    /// `x += dt v`.
     Drift,
-    /// `x += dt v` of many [`systems`](crate::schedule::systems): pointers `(state, constants)`.
+    /// `x += dt v` of many [`systems`](crate::schedule::systems).
     SystemDrift,
-    /// `v += dt a`, `x += dt v` of many [`systems`](crate::schedule::systems) by the partial sums of
-    /// kernels that take each pair once: pointers `(state, constants, slabs)`.
+    /// `v += dt a`, `x += dt v` of many [`systems`](crate::schedule::systems) by the partial sums of kernels that take
+    /// each pair once.
     SystemStep,
-    /// `v *= f`, with f the velocity factor: pointer `(state)`.
+    /// `v *= f`, with f the velocity factor.
     Damp,
-    /// Accelerations of [external fields](crate::fields) alone: pointers `(state, acceleration,
-    /// fields)`.
+    /// Accelerations of [external fields](crate::fields) alone.
     External,
-    /// `v += dt (a + b)`, with b of the fields: pointers `(state, acceleration, b)`.
+    /// `v += dt (a + b)`, with b of the fields.
     KickInFields,
-    /// `a += b` and `b = 0`: pointers `(acceleration, b)`.
+    /// `a += b` and `b = 0`.
     Unite,
-    /// Accelerations and jerks of external fields, added: pointers `(state, acceleration, jerk,
-    /// fields)`.
+    /// Accelerations and jerks of external fields, added.
     ExternalJerks,
-    /// A [term of relativity](crate::fields::Relativity) and its derivative, added to accelerations and jerks
-    /// that have all others: pointers `(state, acceleration, jerk, centre)`.
+    /// A [term of relativity](crate::fields::Relativity) and its derivative, added to accelerations and jerks that have
+    /// all others.
     Relativity,
-    /// The beginning of a step of Hermite's scheme: pointers
-    /// `(state, acceleration, jerk, beginning)`.
+    /// The beginning of a step of Hermite's scheme.
     Predict,
-    /// The end of a step of Hermite's scheme: pointers `(state, acceleration, jerk, beginning)`.
+    /// The end of a step of Hermite's scheme.
     Correct,
-    /// The sources of [`test_particles`](crate::schedule::test_particles), side by side: pointers
-    /// `(state, indices, sources)`.
+    /// The sources of [`test_particles`](crate::schedule::test_particles), side by side.
     Sources,
-    /// Steps of those sources, many at a time: pointers `(sources, acceleration, indices, moves, kept)`.
+    /// Steps of these sources, many in one launch.
     Trace {
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// The steps of all bodies, many at a time: pointers `(state, acceleration, moves, kept)`.
+    /// The steps of all bodies, many in one launch.
     Follow {
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// Time steps that the bodies may take next: pointers `(acceleration, jerk, beginning, steps)`.
+    /// Time steps that the bodies may take next.
     OwnSteps,
-    /// The forces of [block time steps](crate::schedule::block_steps): pointers `(state, acceleration,
-    /// jerk, higher, begun, targets, posts, time, partial sums)`.
+    /// The forces of [block time steps](crate::schedule::block_steps).
     BlockForce {
         /// The scheme's order.
         order: u32,
@@ -257,17 +257,14 @@ pub enum Work {
         /// True if it is for ε = 0.
         unsoftened: bool,
     },
-    /// The sums of such forces on a device that is one of several: pointers `(partial sums, posts, time,
-    /// row)`.
+    /// The sums of such forces on a device that is one of several.
     BlockGather {
         /// The scheme's order.
         order: u32,
         /// The digits of pairs.
         digits: DigitsName,
     },
-    /// The ends of block time steps: pointers `(state, acceleration, jerk, higher, begun, levels,
-    /// steps, partial sums, posts, time, targets)`, and the fields where there are any. On several devices
-    /// the addresses of rows take the place of partial sums.
+    /// The ends of block time steps. On several devices the addresses of rows take the place of partial sums.
     BlockCorrect {
         /// The scheme's order.
         order: u32,
@@ -276,47 +273,38 @@ pub enum Work {
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
     },
-    /// A term of relativity, added to the sums over slices of block time steps in f64 before their ends:
-    /// pointers `(state, acceleration, jerk, higher, begun, levels, partial sums, posts, time, fields,
-    /// centre)`.
+    /// A term of relativity, added to the sums over slices of block time steps in f64 before their ends.
     BlockRelativity {
         /// The scheme's order.
         order: u32,
     },
-    /// Bodies and targets that the host tells, if it takes block time steps itself: pointers `(told, state,
-    /// acceleration, jerk, higher, begun, targets, posts, time)`.
+    /// Bodies and targets that the host tells, if it takes block time steps itself.
     BlockTakeOver {
         /// The scheme's order.
         order: u32,
         /// The digits of pairs.
         digits: DigitsName,
     },
-    /// The forces of block time steps with a [neighbour
-    /// scheme](crate::schedule::block_steps::neighbours): pointers `(records, lists, counts, irregular
-    /// targets, regular targets, posts, time, irregular sums, those before, segments, regular sums)`.
+    /// The forces of block time steps with a [neighbour scheme](crate::schedule::block_steps::neighbours).
     NeighbourForce {
         /// True if it makes lists alone.
         search: bool,
     },
-    /// The ends of such steps: pointers `(state, acceleration, jerk, regular, spheres, regular steps,
-    /// levels, steps, records, posts, time, irregular targets, regular targets, irregular sums,
-    /// regular sums)`, and the fields where there are any.
+    /// The ends of such steps.
     NeighbourCorrect {
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
     },
-    /// Block steps without regular ones, forces and ends in one launch: pointers `(state, acceleration, jerk, regular,
-    /// spheres, regular steps, levels, steps, records, posts, time, lists, counts)`, and the fields where there are any.
+    /// Block steps without regular ones, forces and ends in one launch.
     NeighbourStep {
         /// True if it adds the forces of [external fields](crate::fields).
         external: bool,
     },
-    /// The first of such steps: pointers `(state, acceleration, jerk, higher, lists, counts, sums, time,
-    /// spheres, steps)`.
+    /// The first of such steps.
     NeighbourFirst,
-    /// A part of the regular forces of such steps: pointers as the [stage](RegularStage) takes them.
+    /// A part of the regular forces of such steps.
     NeighbourRegular(RegularStage),
-    /// Sums of a quantity at [points](crate::schedule::points): pointers `(points, sources, sums)`.
+    /// Sums of a quantity at [points](crate::schedule::points).
     AtPoints {
         /// The quantity.
         quantity: QuantityName,
@@ -327,10 +315,9 @@ pub enum Work {
         /// Points per thread.
         lane: u32,
     },
-    /// Sums over all slices of the sources: pointers `(partial, total)`.
+    /// Sums over all slices of the sources.
     SumAtPoints,
-    /// [Sums over pairs](crate::schedule::pair_sums) of a part of the sources: pointers
-    /// `(bodies, more, frames, sums)`.
+    /// [Sums over pairs](crate::schedule::pair_sums) of a part of the sources.
     PairSum {
         /// The sum.
         name: SumName,
@@ -343,9 +330,9 @@ pub enum Work {
         /// Targets per thread.
         lane: u32,
     },
-    /// A part of the work around such sums: pointers as the stage takes them.
+    /// A part of the work around such sums.
     SumStage(SumStage),
-    /// Energies, two f64 per block: pointers `(state, sums)`.
+    /// Energies, two f64 per block.
     Energy(Law),
     /// As [`Energy`](Work::Energy), for many bodies in single precision.
     QuickEnergy(Law),
@@ -524,6 +511,12 @@ const ROWS: &[&[Row]] = &[
 ];
 
 impl Entry {
+    /// Buffers of the pointer parameters, in order.
+    #[inline]
+    pub fn buffers(&self) -> impl ExactSizeIterator<Item = Buffer> {
+        self.pointers.iter().map(|pointer| pointer.buffer)
+    }
+
     /// The kernel that does this work with bodies as this one has them.
     #[inline]
     pub fn partner(&self, work: Work) -> Option<&'static Entry> {

@@ -13,27 +13,27 @@ use cuda_std::{emulated, kernel};
 /// A part of the work around a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SumStage {
-    /// [`load`](pair_sums::load): pointers `(array, planes)`.
+    /// [`load`](pair_sums::load).
     Load,
-    /// [`store`](pair_sums::store): pointers `(planes, array)`.
+    /// [`store`](pair_sums::store).
     Store,
-    /// [`frames`](pair_sums::frames) of a sum: pointers `(planes, scalars, frames)`.
+    /// [`frames`](pair_sums::frames) of a sum.
     Frames(SumName),
-    /// [`pack`](pair_sums::pack): pointers `(planes, frames, bodies, more)`.
+    /// [`pack`](pair_sums::pack).
     Pack,
-    /// [`total`](pair_sums::total): pointers `(sums, frames, results)`.
+    /// [`total`](pair_sums::total).
     Total,
-    /// [`kick`](pair_sums::kick): pointers `(velocities, results, scalars)`.
+    /// [`kick`](pair_sums::kick).
     Kick,
-    /// [`drift`](pair_sums::drift): pointers `(planes, velocities, scalars)`.
+    /// [`drift`](pair_sums::drift).
     Drift,
-    /// [`kick_back`](pair_sums::kick_back): pointers `(planes, results, derivatives, scalars)`.
+    /// [`kick_back`](pair_sums::kick_back).
     KickBack,
-    /// [`drift_back`](pair_sums::drift_back): pointers `(planes, velocities, derivatives, scalars)`.
+    /// [`drift_back`](pair_sums::drift_back).
     DriftBack,
-    /// [`largest`](pair_sums::largest): pointers `(planes, derivatives, scalars)`.
+    /// [`largest`](pair_sums::largest).
     Largest,
-    /// [`by_system`](pair_sums::by_system): pointers `(planes, sums)`.
+    /// [`by_system`](pair_sums::by_system).
     BySystem,
 }
 
@@ -168,7 +168,7 @@ macro_rules! stages {
             stage!("pair_sum_largest", f64, SumStage::Largest,
                 (planes: *const f64, derivatives: *const f64, scalars: *mut f64) => pair_sums::largest),
             stage!("pair_sum_by_system", f64, SumStage::BySystem,
-                (planes: *const f64, sums: *mut f64) => pair_sums::by_system),
+                (planes: *const f64, by_system: *mut f64) => pair_sums::by_system),
         ];
     };
 }

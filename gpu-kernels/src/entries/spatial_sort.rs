@@ -22,9 +22,9 @@ pub const SPATIAL_SORT: &[Entry] = &[
         (state: *const Vec4<f32>, bounds: *const Vec4<f32>, keys: *mut u32, order: *mut u32)
             => order::keys),
     stage!("order_count_float4_f32", Count,
-        (keys: *const u32, counts: *mut u32) => order::count),
+        (keys: *const u32, starts: *mut u32) => order::count),
     stage!("order_scan_float4_f32", Scan,
-        (counts: *mut u32) => order::scan),
+        (starts: *mut u32) => order::scan),
     stage!("order_scatter_float4_f32", Scatter,
         (keys: *const u32, order: *const u32, starts: *const u32, keys_to: *mut u32, order_to: *mut u32)
             => order::scatter),

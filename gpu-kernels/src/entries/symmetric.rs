@@ -1,12 +1,12 @@
 //! The force kernels that take each pair once, and the kernels that add their partial sums.
 
-use super::{Entry, LayoutDescription, OLDEST, Row, Scalars, Work};
+use super::{Buffer, Entry, LayoutDescription, OLDEST, ON_STATE, Pointer, Row, Scalars, Work};
 use crate::abi::Params;
 use crate::double_single::DoubleSingle;
 use crate::interaction::{Gravity, GravityByForces, PairLaw, Unit};
 use crate::layout::{Float4, Layout};
 use crate::numerics::{Approximate, Arithmetic, Fused, Numerics, Softened, Unsoftened};
-use crate::schedule::symmetric::{self, Atomic, Slabs, Sums};
+use crate::schedule::symmetric::{self, Atomic, Order, Slabs, Sums};
 use cuda_std::{emulated, kernel};
 
 macro_rules! force {
@@ -35,7 +35,13 @@ macro_rules! force {
             layout: LayoutDescription::of::<$layout>(),
             scalars: Scalars::Argument,
             since: OLDEST,
-            writes: &[false, true],
+            pointers: match <$sums>::ORDER {
+                Order::Any => ON_STATE,
+                Order::Fixed => &[
+                    Pointer::read(Buffer::state),
+                    Pointer::written(Buffer::slabs),
+                ],
+            },
             emulate: force_function!(
                 Argument,
                 $symbol,
@@ -103,7 +109,7 @@ macro_rules! gathers {
                 layout: LayoutDescription::of::<$layout>(),
                 scalars: Scalars::Argument,
                 since: OLDEST,
-                writes: &[false, true],
+                pointers: &[Pointer::read(Buffer::slabs), Pointer::written(Buffer::acceleration)],
                 emulate: force_function!(Argument, $name, Word, symmetric::gather::<$layout>),
             }
         }),*];

@@ -2,10 +2,12 @@
 
 use bytemuck::Pod;
 use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::points::QuantityName;
 
 use super::device::Device;
+use super::memory::Memory;
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
@@ -128,42 +130,42 @@ impl<'a> Task<'a> {
             Ok(buffer)
         };
         let count = self.sources.len();
-        let sources = upload(self.sources.iter().copied().map(rounded).collect())?;
+        let mut memory = Memory::new();
+        let sources = self.sources.iter().copied().map(rounded);
+        memory.put(Buffer::sources, upload(sources.collect())?);
         for chunk in self.points.chunks(points::MOST_POINTS) {
             let plan = points::plan(entry, chunk.len(), count, multiprocessors, &limits)?;
             let local = chunk.iter().map(|&x| self.frame.position_to_local(x));
-            let places = upload(local.map(|[x, y, z]| rounded([x, y, z, 0.0])).collect())?;
+            let places = local.map(|[x, y, z]| rounded([x, y, z, 0.0]));
+            memory.put(Buffer::points, upload(places.collect())?);
             let sums = chunk.len() * quantity.sums() as usize;
             let bytes = sums * size_of::<f64>();
-            let total = device.allocate(bytes)?;
+            memory.allocate(device, &[(Buffer::total, bytes)])?;
             let params = Params {
                 softening_squared: self.frame.softening_squared(self.softening),
                 ..plan.params
             };
+            let sums_in = |memory: &Memory<D>, name| {
+                let renamed = [(Buffer::sums, name)];
+                memory.launch_renamed(device, (entry, plan.launch), &renamed, params)
+            };
             seconds += match plan.sum {
-                None => device.seconds_of(|| {
-                    let buffers = [&places, &sources, &total];
-                    // SAFETY: points and sources of the entry's layout with room for whole warps, and
-                    // room for the sums of all points.
-                    unsafe { device.launch(entry, plan.launch, &buffers, params) }
-                }),
+                None => device.seconds_of(|| sums_in(&memory, Buffer::total)),
                 Some((sum, launch, of_sums)) => {
                     device.prepare(sum)?;
-                    let partial = device.allocate(params.partials as usize * bytes)?;
+                    memory.allocate(
+                        device,
+                        &[(Buffer::partial, params.partials as usize * bytes)],
+                    )?;
                     device.seconds_of(|| {
-                        let buffers = [&places, &sources, &partial];
-                        // SAFETY: as above, with room for the sums of each slice, and then for those
-                        // over the slices.
-                        unsafe {
-                            device.launch(entry, plan.launch, &buffers, params)?;
-                            device.launch(sum, launch, &[&partial, &total], of_sums)
-                        }
+                        sums_in(&memory, Buffer::partial)?;
+                        memory.launch(device, (sum, launch), of_sums)
                     })
                 }
             }?;
             let before = values.len();
             values.resize(before + sums, 0.0);
-            device.download(&total, &mut values[before..])?;
+            device.download(memory.of(Buffer::total), &mut values[before..])?;
         }
         Ok((values, seconds))
     }

@@ -291,8 +291,8 @@ impl Peers for Emulator {
             let mut history = other.history.borrow_mut();
             history.read(&self.clock, 0..other.bytes);
         }
-        for (buffer, &written) in buffers.iter().zip(entry.writes) {
-            if written {
+        for (buffer, pointer) in buffers.iter().zip(entry.pointers) {
+            if pointer.writes {
                 self.note_write(buffer, 0..buffer.bytes);
             }
         }
@@ -306,12 +306,11 @@ impl Peers for Emulator {
         let regions: Vec<Region<'_>> = borrowed
             .iter_mut()
             .zip(buffers)
-            .zip(entry.writes)
-            .enumerate()
-            .map(|(index, ((words, buffer), &written))| {
+            .zip(entry.pointers)
+            .map(|((words, buffer), pointer)| {
                 let bytes = &mut bytemuck::cast_slice_mut::<u128, u8>(words)[..buffer.bytes];
-                let name = format!("pointer parameter {index}");
-                if written {
+                let name = format!("`{:?}`", pointer.buffer);
+                if pointer.writes {
                     Region::of_mut(name, bytes)
                 } else {
                     Region::of(name, bytes)

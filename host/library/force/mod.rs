@@ -15,6 +15,7 @@ mod host_state;
 mod in_memory;
 pub mod in_place;
 pub mod independent;
+mod memory;
 mod order;
 mod order_of_peers;
 mod pack;

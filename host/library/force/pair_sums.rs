@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::SumStage;
+use gpu_kernels::entries::{Buffer, Entry, SumStage};
 use gpu_kernels::numerics::Precision;
-use gpu_kernels::schedule::pair_sums::{
-    DERIVATIVES, FRAME_NUMBERS, NUMBERS, RESULTS, SCALARS, Scalar, SumName,
-};
+use gpu_kernels::schedule::pair_sums::{Scalar, SumName};
 
 use super::cpu::gradients::{Asked, Trajectory};
 use super::device::Device;
 use super::in_place::Shared;
+use super::memory::Memory;
 use crate::backend::ForceError;
 use crate::integrator::Stage;
 use crate::plan::pair_sums::{self as plan, KernelLaunch};
@@ -100,20 +99,10 @@ pub trait PairSums: Send {
     ) -> Result<(), ForceError>;
 }
 
-/// A group of planes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Planes {
-    Numbers,
-    Velocities,
-    Derivatives,
-    Results,
-    Scalars,
-}
-
-/// Place of an array's numbers: in planes from `first` on.
+/// Place of an array's numbers: in the planes of a buffer from `first` on.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    planes: Planes,
+    place: Buffer,
     first: u32,
     /// Numbers of a body; 0 for one number of a system.
     width: u32,
@@ -121,9 +110,9 @@ struct Column {
     is_rest: bool,
 }
 
-const fn column(planes: Planes, first: u32, width: u32) -> Column {
+const fn column(place: Buffer, first: u32, width: u32) -> Column {
     Column {
-        planes,
+        place,
         first,
         width,
         is_rest: false,
@@ -131,13 +120,13 @@ const fn column(planes: Planes, first: u32, width: u32) -> Column {
 }
 
 const fn scalar(scalar: Scalar) -> Column {
-    column(Planes::Scalars, scalar as u32, 0)
+    column(Buffer::scalars, scalar as u32, 0)
 }
 
-const POSITIONS: Column = column(Planes::Numbers, 0, 3);
-const MASSES: Column = column(Planes::Numbers, 3, 1);
-const VECTOR: Column = column(Planes::Numbers, 4, 3);
-const VELOCITIES: Column = column(Planes::Velocities, 0, 3);
+const POSITIONS: Column = column(Buffer::planes, 0, 3);
+const MASSES: Column = column(Buffer::planes, 3, 1);
+const VECTOR: Column = column(Buffer::planes, 4, 3);
+const VELOCITIES: Column = column(Buffer::velocities, 0, 3);
 
 impl Column {
     const fn rest(self) -> Self {
@@ -172,14 +161,14 @@ impl SumTask {
     /// Places of the arguments; none where they are not needed.
     fn arguments(self) -> Vec<Option<Column>> {
         let begun = [POSITIONS, MASSES, scalar(Scalar::Softening)];
-        let rate = column(Planes::Numbers, 7, 1);
+        let rate = column(Buffer::planes, 7, 1);
         let more = match self {
             Self::Accelerations | Self::Potentials => vec![],
             Self::Tangent | Self::PotentialTangent => {
                 vec![VECTOR, rate, scalar(Scalar::SofteningRate)]
             }
             Self::Pull { .. } => vec![VECTOR],
-            Self::PotentialPull => vec![column(Planes::Numbers, 4, 1)],
+            Self::PotentialPull => vec![column(Buffer::planes, 4, 1)],
             Self::Trajectory(_) => vec![VELOCITIES, scalar(Scalar::Step)],
             Self::TrajectoryPull { .. } => {
                 let [_, mass, softening] = begun;
@@ -188,7 +177,7 @@ impl SumTask {
                     VELOCITIES,
                     POSITIONS.rest(),
                     VELOCITIES.rest(),
-                    column(Planes::Derivatives, 0, 3),
+                    column(Buffer::derivatives, 0, 3),
                     VECTOR,
                 ];
                 // The way back begins at the last state.
@@ -207,7 +196,7 @@ impl SumTask {
 
     /// Places of the results. One number of a system is the sum of a plane, if it is no scalar.
     fn results(self) -> Vec<Column> {
-        let of = |first, width| column(Planes::Results, first, width);
+        let of = |first, width| column(Buffer::results, first, width);
         match self {
             Self::Accelerations | Self::Tangent => vec![of(0, 3)],
             Self::Potentials | Self::PotentialTangent => vec![of(0, 1)],
@@ -227,22 +216,13 @@ impl SumTask {
             }
             Self::Trajectory(_) => vec![POSITIONS, VELOCITIES, POSITIONS.rest(), VELOCITIES.rest()],
             Self::TrajectoryPull { with_largest, .. } => {
-                let by = |first, width| column(Planes::Derivatives, first, width);
+                let by = |first, width| column(Buffer::derivatives, first, width);
                 let mut all = vec![by(0, 3), by(3, 1), by(4, 0), VECTOR, by(5, 0)];
                 all.extend(with_largest.then_some(scalar(Scalar::Largest)));
                 all
             }
         }
     }
-}
-
-/// A part of a trajectory's step.
-#[derive(Clone, Copy, Debug)]
-enum Part {
-    Kick,
-    Drift,
-    KickBack,
-    DriftBack,
 }
 
 /// The sum that gives accelerations and what is asked for.
@@ -369,19 +349,9 @@ struct Room<D: Device> {
     pairs: Precision,
     way: Sweep,
     params: Params,
-    numbers: D::Buffer,
-    velocities: D::Buffer,
-    derivatives: D::Buffer,
-    results: D::Buffer,
-    scalars: D::Buffer,
-    frames: D::Buffer,
-    bodies: D::Buffer,
-    more: D::Buffer,
-    /// Numbers of each system.
-    by_system: D::Buffer,
-    /// An array on its way.
-    array: D::Buffer,
-    partial: Option<(usize, D::Buffer)>,
+    memory: Memory<D>,
+    /// Bytes of the [partial sums](Buffer::sums) that there is room for.
+    partial: usize,
 }
 
 impl<D: Device> Room<D> {
@@ -389,70 +359,35 @@ impl<D: Device> Room<D> {
         let Call {
             shape, pairs, way, ..
         } = *call;
-        let params = plan::params(shape)?;
-        let planes =
-            |count: u32| device.allocate(count as usize * shape.total() * size_of::<f64>());
-        let of_systems =
-            |count: u32| device.allocate(count as usize * shape.systems * size_of::<f64>());
-        let rows = || device.allocate(4 * shape.total() * pairs.bytes() as usize);
+        let mut memory = Memory::new();
+        memory.allocate(device, &plan::buffers(shape, pairs))?;
         Ok(Self {
             shape,
             pairs,
             way,
-            params,
-            numbers: planes(NUMBERS)?,
-            velocities: planes(3)?,
-            derivatives: planes(DERIVATIVES)?,
-            results: planes(RESULTS)?,
-            scalars: of_systems(SCALARS)?,
-            frames: of_systems(FRAME_NUMBERS)?,
-            bodies: rows()?,
-            more: rows()?,
-            by_system: of_systems(1)?,
-            array: planes(3)?,
-            partial: None,
+            params: plan::params(shape)?,
+            memory,
+            partial: 0,
         })
     }
 
-    fn planes(&self, planes: Planes) -> &D::Buffer {
-        match planes {
-            Planes::Numbers => &self.numbers,
-            Planes::Velocities => &self.velocities,
-            Planes::Derivatives => &self.derivatives,
-            Planes::Results => &self.results,
-            Planes::Scalars => &self.scalars,
-        }
+    fn launch(&self, device: &D, step: KernelLaunch) -> Result<(), ForceError> {
+        let kernel = (step.entry, step.launch);
+        self.memory.launch(device, kernel, step.params)
     }
 
-    /// Puts the array that is on its way into its place.
-    fn load(&self, device: &D, column: Column, arrays: Precision) -> Result<(), ForceError> {
-        let rows = self.rows(column);
-        let mut params = Params {
-            stride: rows,
-            partials: column.width.max(1),
-            ..self.params
-        };
-        params.share.first = column.first;
-        params.share.end = column.is_rest.into();
-        let entry = plan::stage(SumStage::Load, arrays);
-        let step = plan::elementwise(entry, rows, params, &device.limits())?;
-        let buffers = [&self.array, self.planes(column.planes)];
-        // SAFETY: the array has as many rows, and the planes are there.
-        unsafe { launch(device, step, &buffers) }
+    fn array(&self) -> &D::Buffer {
+        self.memory.of(Buffer::array)
     }
 
-    /// Puts what is in a place into the array that goes out.
-    fn store(&self, device: &D, column: Column, arrays: Precision) -> Result<(), ForceError> {
-        let mut from = self.planes(column.planes);
-        let mut first = column.first;
-        if column.width == 0 && column.planes != Planes::Scalars {
-            let mut params = self.params;
-            params.share.first = column.first;
-            let step = plan::by_system(SumStage::BySystem, params);
-            // SAFETY: the plane is there, and a number for each system.
-            unsafe { launch(device, step, &[from, &self.by_system])? };
-            (from, first) = (&self.by_system, 0);
-        }
+    /// Launches a stage for the rows of a column, which lies in `place` from `first` on.
+    fn of_column(
+        &self,
+        device: &D,
+        stage: &'static Entry,
+        column: Column,
+        (place, first): (Buffer, u32),
+    ) -> Result<(), ForceError> {
         let rows = self.rows(column);
         let mut params = Params {
             stride: rows,
@@ -461,10 +396,31 @@ impl<D: Device> Room<D> {
         };
         params.share.first = first;
         params.share.end = column.is_rest.into();
-        let entry = plan::stage(SumStage::Store, arrays);
-        let step = plan::elementwise(entry, rows, params, &device.limits())?;
-        // SAFETY: the planes are there, and the array has room for as many rows.
-        unsafe { launch(device, step, &[from, &self.array]) }
+        let step = plan::elementwise(stage, rows, params, &device.limits())?;
+        let renamed = [(Buffer::planes, place)];
+        self.memory
+            .launch_renamed(device, (step.entry, step.launch), &renamed, step.params)
+    }
+
+    /// Puts the array that is on its way into its place.
+    fn load(&self, device: &D, column: Column, arrays: Precision) -> Result<(), ForceError> {
+        let stage = plan::stage(SumStage::Load, arrays);
+        self.of_column(device, stage, column, (column.place, column.first))
+    }
+
+    /// Puts what is in a place into the array that goes out.
+    fn store(&self, device: &D, column: Column, arrays: Precision) -> Result<(), ForceError> {
+        let stage = plan::stage(SumStage::Store, arrays);
+        if column.width > 0 || column.place == Buffer::scalars {
+            return self.of_column(device, stage, column, (column.place, column.first));
+        }
+        let mut params = self.params;
+        params.share.first = column.first;
+        let step = plan::by_system(SumStage::BySystem, params);
+        let renamed = [(Buffer::planes, column.place)];
+        self.memory
+            .launch_renamed(device, (step.entry, step.launch), &renamed, step.params)?;
+        self.of_column(device, stage, column, (Buffer::by_system, 0))
     }
 
     fn rows(&self, column: Column) -> u32 {
@@ -480,55 +436,24 @@ impl<D: Device> Room<D> {
         let (shape, pairs, way) = (self.shape, self.pairs, self.way);
         let plan = plan::plan(name, shape, pairs, way, multiprocessors, &limits)?;
         let bytes = plan.partial_sums() * size_of::<f64>();
-        if self.partial.as_ref().is_none_or(|&(size, _)| size < bytes) {
-            self.partial = None; // before there are two
-            self.partial = Some((bytes, device.allocate(bytes)?));
+        if self.partial < bytes {
+            self.memory.remove(Buffer::sums); // before there are two
+            self.memory.allocate(device, &[(Buffer::sums, bytes)])?;
+            self.partial = bytes;
         }
-        let Some((_, partial)) = &self.partial else {
-            unreachable!("it is there now");
-        };
-        let (numbers, frames) = (&self.numbers, &self.frames);
-        let (bodies, more) = (&self.bodies, &self.more);
-        // SAFETY: buffers as the kernels are documented to take them, with room for the bodies of the shape and the
-        // partial sums of the plan; each kernel reads what those before it have written.
-        unsafe {
-            launch(device, plan.frames, &[numbers, &self.scalars, frames])?;
-            launch(device, plan.pack, &[numbers, frames, bodies, more])?;
-            launch(device, plan.sums, &[bodies, more, frames, partial])?;
-            launch(device, plan.total, &[partial, frames, &self.results])
-        }
+        let mut steps = [plan.frames, plan.pack, plan.sums, plan.total].into_iter();
+        steps.try_for_each(|step| self.launch(device, step))
     }
 
     /// Launches a part of a trajectory's step, for a share of the time step.
-    fn part(&self, device: &D, part: Part, share: f64) -> Result<(), ForceError> {
-        let Self {
-            numbers,
-            velocities,
-            derivatives,
-            results,
-            scalars,
-            ..
-        } = self;
-        let (stage, buffers): (SumStage, &[&D::Buffer]) = match part {
-            Part::Kick => (SumStage::Kick, &[velocities, results, scalars]),
-            Part::Drift => (SumStage::Drift, &[numbers, velocities, scalars]),
-            Part::KickBack => (
-                SumStage::KickBack,
-                &[numbers, results, derivatives, scalars],
-            ),
-            Part::DriftBack => (
-                SumStage::DriftBack,
-                &[numbers, velocities, derivatives, scalars],
-            ),
-        };
+    fn part(&self, device: &D, stage: SumStage, share: f64) -> Result<(), ForceError> {
         let params = Params {
             dt: share,
             ..self.params
         };
         let entry = plan::stage(stage, Precision::F64);
         let step = plan::elementwise(entry, params.stride, params, &device.limits())?;
-        // SAFETY: these are the stage's buffers, with room for the bodies of the shape.
-        unsafe { launch(device, step, buffers) }
+        self.launch(device, step)
     }
 
     /// Takes the bodies through a trajectory.
@@ -537,9 +462,9 @@ impl<D: Device> Room<D> {
             match stage {
                 Stage::Kick(share) => {
                     self.sum(device, SumName::Force)?;
-                    self.part(device, Part::Kick, share)?;
+                    self.part(device, SumStage::Kick, share)?;
                 }
-                Stage::Drift(share) => self.part(device, Part::Drift, share)?,
+                Stage::Drift(share) => self.part(device, SumStage::Drift, share)?,
             }
         }
         Ok(())
@@ -560,11 +485,11 @@ impl<D: Device> Room<D> {
             match stage {
                 Stage::Kick(share) => {
                     self.sum(device, pull(asked))?;
-                    self.part(device, Part::KickBack, share)?;
+                    self.part(device, SumStage::KickBack, share)?;
                     // The sweep rounds its accelerations as the force on the way there did.
-                    self.part(device, Part::Kick, -share)?;
+                    self.part(device, SumStage::Kick, -share)?;
                 }
-                Stage::Drift(share) => self.part(device, Part::DriftBack, share)?,
+                Stage::Drift(share) => self.part(device, SumStage::DriftBack, share)?,
             }
         }
         match with_largest {
@@ -574,10 +499,7 @@ impl<D: Device> Room<D> {
     }
 
     fn measure_largest(&self, device: &D) -> Result<(), ForceError> {
-        let step = plan::by_system(SumStage::Largest, self.params);
-        let buffers = [&self.numbers, &self.derivatives, &self.scalars];
-        // SAFETY: these are the stage's.
-        unsafe { launch(device, step, &buffers) }
+        self.launch(device, plan::by_system(SumStage::Largest, self.params))
     }
 
     fn compute(
@@ -588,12 +510,12 @@ impl<D: Device> Room<D> {
     ) -> Result<(), ForceError> {
         let bytes = |column: Column| column.numbers(call.shape) * call.arrays.bytes() as usize;
         if let SumTask::TrajectoryPull { .. } = call.task {
-            device.zero(&self.derivatives)?;
-            device.zero(&self.scalars)?;
+            device.zero(self.memory.of(Buffer::derivatives))?;
+            device.zero(self.memory.of(Buffer::scalars))?;
         }
         for (argument, column) in call.task.arguments().into_iter().enumerate() {
             let Some(column) = column else { continue };
-            arrays.take(device, argument, bytes(column), &self.array)?;
+            arrays.take(device, argument, bytes(column), self.array())?;
             self.load(device, column, call.arrays)?;
         }
         match call.task {
@@ -613,23 +535,10 @@ impl<D: Device> Room<D> {
         }
         for (result, column) in call.task.results().into_iter().enumerate() {
             self.store(device, column, call.arrays)?;
-            arrays.give(device, result, bytes(column), &self.array)?;
+            arrays.give(device, result, bytes(column), self.array())?;
         }
         Ok(())
     }
-}
-
-/// Launches a step.
-///
-/// # Safety
-/// `buffers` are what its kernel is documented to take, and large enough.
-unsafe fn launch<D: Device>(
-    device: &D,
-    step: KernelLaunch,
-    buffers: &[&D::Buffer],
-) -> Result<(), ForceError> {
-    // SAFETY: the caller's promise.
-    unsafe { device.launch(step.entry, step.launch, buffers, step.params) }
 }
 
 impl<D: Device> OnDevice<D> {

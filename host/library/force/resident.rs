@@ -22,15 +22,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_kernels::abi::{Params, Share};
-use gpu_kernels::entries::{Entry, LayoutDescription};
+use gpu_kernels::entries::{Buffer, LayoutDescription};
 
 use self::block_steps::Blocks;
 use self::external::Fielded;
-use self::hermite::Jerks;
 use self::spatial_sort::SpatialSort;
 use self::test_particles::SourcesApart;
 use super::device::Device;
 use super::hermite::least;
+use super::memory::Memory;
 use super::pack::{self, POSITION, Scalars};
 use crate::backend::{Backend, BlockSteps, ForceError, Operation, SavedState};
 use crate::bodies::Bodies;
@@ -39,7 +39,7 @@ use crate::fields::External;
 use crate::frame::Frame;
 use crate::groups::heavy_above;
 use crate::physics::Physics;
-use crate::plan::{Buffer, Launch, Recipe, Step};
+use crate::plan::{Kernel, Launch, Recipe, Step};
 use crate::variants::{Kernels, Positions};
 
 /// Bodies on a device.
@@ -55,21 +55,17 @@ pub struct Resident<D: Device> {
     params: Params,
     /// G of the force kernel.
     force_g: f64,
-    state: D::Buffer,
-    acceleration: D::Buffer,
-    jerks: Option<Jerks<D>>,
-    sources: Option<SourcesApart<D>>,
-    blocks: Option<Blocks<D>>,
-    external: Option<Fielded<D>>,
-    energy_sums: D::Buffer,
-    scratch: Vec<D::Buffer>,
+    /// Before the memory, because fields are dropped in order, and a graph before what its launches use.
+    blocks: Option<Blocks>,
+    memory: Memory<D>,
+    sources: Option<SourcesApart>,
+    external: Option<Fielded>,
     force_steps: Vec<Step>,
     /// State of the spatial sort along the Hilbert curve, if there is one; else body i is in slot
     /// i.
-    spatial_sort: Option<SpatialSort<D>>,
+    spatial_sort: Option<SpatialSort>,
     elementwise_launch: Launch,
-    energy: &'static Entry,
-    energy_launch: Launch,
+    energy: Kernel,
     /// Blocks of the energy among those of all devices that share the bodies.
     energy_share: Share,
     /// Spent in copies of steps.
@@ -82,6 +78,7 @@ impl<D: Device> Resident<D> {
     /// # Errors
     /// If the device's driver refuses a kernel, or its memory is too small.
     pub fn new(device: Arc<D>, recipe: Recipe, bodies: &Bodies) -> Result<Self, ForceError> {
+        let sizes = recipe.buffers();
         let Recipe {
             kernels,
             force,
@@ -96,28 +93,29 @@ impl<D: Device> Resident<D> {
             device.prepare(entry)?;
         }
 
+        if let Some(hermite) = &kernels.hermite {
+            for entry in [hermite.predict, hermite.correct, hermite.own_steps] {
+                device.prepare(entry)?;
+            }
+        }
+        let mut memory = Memory::new();
+        memory.allocate(&*device, &sizes)?;
         let packed = pack::state(&layout, stride, &recipe.frame, bodies);
-        let bytes = packed.bytes().len();
-        let state = match recipe.positions {
-            Positions::Device => device.allocate(bytes)?,
-            Positions::Host(bus) => device.allocate_for_host(bytes, bus)?,
-        };
-        device.upload(&state, packed.bytes())?;
-        let acceleration = device.allocate(pack::empty_vectors(&layout, stride).bytes().len())?;
+        if let Positions::Host(bus) = recipe.positions {
+            let state = device.allocate_for_host(packed.bytes().len(), bus)?;
+            memory.put(Buffer::state, state);
+        }
+        device.upload(memory.of(Buffer::state), packed.bytes())?;
         let sources = recipe.sources.as_deref();
         let sources = sources
-            .map(|indices| SourcesApart::new(&*device, &kernels, &force, &params, indices))
+            .map(|indices| {
+                SourcesApart::new(&*device, &mut memory, &kernels, &force, &params, indices)
+            })
             .transpose()?;
-        let spatial_sort = force.order.map(|plan| SpatialSort::new(&*device, plan, n));
+        let spatial_sort = force
+            .order
+            .map(|plan| SpatialSort::new(&*device, &memory, plan, n));
         let spatial_sort = spatial_sort.transpose()?;
-        let jerks = kernels
-            .hermite
-            .map(|kernels| Jerks::new(&*device, kernels, &layout, n, stride));
-        let jerks = jerks.transpose()?;
-        let scratch = force.scratch.iter().map(|&bytes| device.allocate(bytes));
-        let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
-        let blocks = recipe.energy_launch.grid[0] as usize;
-        let energy_sums = device.allocate(blocks * 2 * size_of::<f64>())?;
         let mut resident = Self {
             device,
             kernels,
@@ -128,19 +126,14 @@ impl<D: Device> Resident<D> {
             positions: recipe.positions,
             heavy: recipe.frame.mass_to_local(heavy_above(&bodies.mass)),
             params,
-            state,
-            acceleration,
-            jerks,
-            sources,
             blocks: None,
+            memory,
+            sources,
             external: None,
-            energy_sums,
-            scratch,
             force_steps: force.steps,
             spatial_sort,
             elementwise_launch: recipe.elementwise,
-            energy: recipe.energy,
-            energy_launch: recipe.energy_launch,
+            energy: (recipe.energy, recipe.energy_launch),
             energy_share: recipe.energy_share,
             transfers: Cell::default(),
         };
@@ -163,7 +156,7 @@ impl<D: Device> Resident<D> {
 
     /// The force without external fields.
     fn launch_pairs(&self) -> Result<(), ForceError> {
-        self.carry_out(&self.force_steps, &self.scratch, self.force_params())
+        self.carry_out(&self.force_steps, self.force_params())
     }
 
     /// Scalars of the launches of a force.
@@ -174,71 +167,34 @@ impl<D: Device> Resident<D> {
         }
     }
 
-    /// The one place where a plan is carried out.
-    fn carry_out(
-        &self,
-        steps: &[Step],
-        scratch: &[D::Buffer],
-        params: Params,
-    ) -> Result<(), ForceError> {
-        let of = |name| self.buffer(name, scratch);
-        let all = |names: &[Buffer]| -> Result<Vec<_>, ForceError> {
-            names.iter().map(|&name| of(name)).collect()
-        };
-        for step in steps {
-            match step {
-                Step::Zero(buffer) => self.device.zero(of(*buffer)?)?,
-                Step::Launch {
-                    entry,
-                    launch,
-                    buffers,
-                } => {
-                    let buffers = all(buffers)?;
-                    // SAFETY: the plan names the buffers that the entry takes, and sized them.
-                    unsafe { self.device.launch(entry, *launch, &buffers, params)? };
-                }
-                Step::Beside {
-                    entry,
-                    launch,
-                    buffers,
-                } => {
-                    let buffers = all(buffers)?;
-                    // SAFETY: as above, and the plan joins it before somebody needs what it writes.
-                    unsafe {
-                        self.device
-                            .launch_beside(entry, *launch, &buffers, params)?
-                    };
-                }
-                Step::Join => self.device.join_beside()?,
-                Step::Product { shape, buffers } => {
-                    let [matrix, x, y] = buffers.map(of);
-                    self.device.multiply(*shape, matrix?, x?, y?)?;
-                }
-            }
-        }
-        Ok(())
+    fn carry_out(&self, steps: &[Step], params: Params) -> Result<(), ForceError> {
+        self.memory.carry_out(&self.device, steps, params)
+    }
+
+    fn launch(&self, kernel: Kernel, params: Params) -> Result<(), ForceError> {
+        self.memory.launch(&self.device, kernel, params)
+    }
+
+    /// The buffer of a name.
+    fn of(&self, name: Buffer) -> &D::Buffer {
+        self.memory.of(name)
     }
 
     /// Both arrays cross the bus, there and back, unless they are the host's already.
     fn drift_on_host(&self, dt: f64) -> Result<(), ForceError> {
         let Params { n, stride, dt, .. } = self.stepping(dt);
         let mut drift = |state: &mut [u8]| pack::drift(&self.layout, stride, n, dt, state);
-        let on_bus = self.device.on_host(&self.state, &mut drift)?;
+        let on_bus = self.device.on_host(self.of(Buffer::state), &mut drift)?;
         self.transfers.set(self.transfers.get() + on_bus);
         Ok(())
     }
 
     fn launch_kick(&self, dt: f64) -> Result<(), ForceError> {
-        if let Some(apart) = self.apart() {
-            return self.kick_in_fields(apart, dt);
-        }
-        let buffers = [&self.state, &self.acceleration];
-        let (kick, launch) = (self.kernels.kick, self.elementwise_launch);
-        // SAFETY: state and acceleration buffers of the kick's layout and stride.
-        unsafe {
-            self.device
-                .launch(kick, launch, &buffers, self.stepping(dt))
-        }
+        let kick = match self.apart() {
+            Some(apart) => apart.kick,
+            None => self.kernels.kick,
+        };
+        self.launch((kick, self.elementwise_launch), self.stepping(dt))
     }
 
     fn launch_drift(&mut self, dt: f64) -> Result<(), ForceError> {
@@ -246,45 +202,39 @@ impl<D: Device> Resident<D> {
         if let Positions::Host(_) = self.positions {
             return self.drift_on_host(dt);
         }
-        let (drift, launch) = (self.kernels.drift, self.elementwise_launch);
-        // SAFETY: a state buffer of the drift's layout and stride.
-        unsafe {
-            self.device
-                .launch(drift, launch, &[&self.state], self.stepping(dt))
-        }
+        let drift = (self.kernels.drift, self.elementwise_launch);
+        self.launch(drift, self.stepping(dt))
     }
 
     fn launch_damp(&self, factor: f64) -> Result<(), ForceError> {
-        let (damp, launch) = (self.kernels.damp, self.elementwise_launch);
         let params = Params {
             velocity_factor: factor,
             ..self.params
         };
-        // SAFETY: a state buffer of the damping's layout and stride.
-        unsafe { self.device.launch(damp, launch, &[&self.state], params) }
+        self.launch((self.kernels.damp, self.elementwise_launch), params)
     }
 
     fn launch_energy(&self) -> Result<(), ForceError> {
-        let (launch, share) = (self.energy_launch, self.energy_share);
+        let share = self.energy_share;
         if share.first == share.end {
             return Ok(());
         }
-        let (bodies, n, stride) = self.weighed()?;
-        let buffers = [bodies, &self.energy_sums];
+        let (weighed, n, stride) = self.weighed()?;
         let params = Params {
             n,
             stride,
             share,
             ..self.params
         };
-        // SAFETY: a state buffer of the energy's layout and stride, and two sums per block.
-        unsafe { self.device.launch(self.energy, launch, &buffers, params) }
+        let renamed = [(Buffer::state, weighed)];
+        self.memory
+            .launch_renamed(&self.device, self.energy, &renamed, params)
     }
 
     /// Kinetic and potential energy of the bodies of each block, in local units.
     fn energy_sums(&self) -> Result<Vec<[f64; 2]>, ForceError> {
-        let mut sums = vec![[f64::NAN; 2]; self.energy_launch.grid[0] as usize];
-        self.device.download(&self.energy_sums, &mut sums)?;
+        let mut sums = vec![[f64::NAN; 2]; self.energy.1.grid[0] as usize];
+        self.device.download(self.of(Buffer::energies), &mut sums)?;
         Ok(sums)
     }
 
@@ -308,24 +258,9 @@ impl<D: Device> Resident<D> {
     /// Positions in local units.
     fn local_positions(&self) -> Result<Vec<[f64; 3]>, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
-        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let state = self.fetch(self.of(Buffer::state), pack::empty_state(layout, stride))?;
         let n = self.params.n;
         Ok(pack::local_fields(layout, stride, &state, POSITION, n))
-    }
-
-    fn buffer<'a>(
-        &'a self,
-        name: Buffer,
-        scratch: &'a [D::Buffer],
-    ) -> Result<&'a D::Buffer, ForceError> {
-        Ok(match name {
-            Buffer::State => &self.state,
-            Buffer::Acceleration => &self.acceleration,
-            Buffer::Jerk => self.jerks()?.jerk(),
-            Buffer::Indices => self.sources_apart().indices(),
-            Buffer::Sources => self.sources_apart().sources(),
-            Buffer::Scratch(index) => &scratch[index],
-        })
     }
 
     fn fetch(&self, buffer: &D::Buffer, mut into: Scalars) -> Result<Scalars, ForceError> {
@@ -411,7 +346,10 @@ impl<D: Device> Backend for Resident<D> {
 
     fn download(&mut self, bodies: &mut Bodies) -> Result<(), ForceError> {
         let stride = self.params.stride;
-        let state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
+        let state = self.fetch(
+            self.of(Buffer::state),
+            pack::empty_state(&self.layout, stride),
+        )?;
         pack::read_state(
             &self.layout,
             stride,
@@ -427,7 +365,7 @@ impl<D: Device> Backend for Resident<D> {
         self.unite()?;
         let stride = self.params.stride;
         let vectors = self.fetch(
-            &self.acceleration,
+            self.of(Buffer::acceleration),
             pack::empty_vectors(&self.layout, stride),
         )?;
         let by_slot =
@@ -489,10 +427,9 @@ mod tests {
             let recipe = Recipe::new(variant, &bodies, physics, frame, &limits).expect("fits");
             let mut resident = Resident::new(device, recipe, &bodies).expect("fits");
             let exact = resident.energy().expect("emulated");
-            resident.energy = resident.kernels.quick_energy.expect("the layout has one");
-            resident.energy_launch =
-                plan::one_dimensional(resident.energy, 600, ELEMENTWISE_BLOCK, &limits)
-                    .expect("fits");
+            let quick = resident.kernels.quick_energy.expect("the layout has one");
+            let launch = plan::one_dimensional(quick, 600, ELEMENTWISE_BLOCK, &limits);
+            resident.energy = (quick, launch.expect("fits"));
             let quick = resident.energy().expect("emulated");
             assert_eq!(quick.kinetic, exact.kinetic);
             // A pair's roundings, and those of the sum over a tile.

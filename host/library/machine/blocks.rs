@@ -13,7 +13,7 @@ use crate::force::resident::{HostSteps, Resident, Several};
 use crate::integrator::{Integrator, TimeSteps};
 use crate::plan::block_steps::{BlockScheme, Part, plan};
 use crate::plan::neighbours::RegularForces;
-use crate::plan::{Limits, Recipe, neighbours};
+use crate::plan::{Limits, Recipe, neighbours, total};
 use crate::variants::preferred::{self, ForceAccuracy};
 
 impl Machine {
@@ -153,7 +153,7 @@ impl Machine {
         let unsoftened = frame.is_unsoftened(softening, scheme.digits.precision());
         if self.groups {
             let plan = plan(scheme, Part::Forces, false, unsoftened, n, limits)?;
-            return Ok(plan.device_bytes(n));
+            return Ok(total(&plan.buffers(n)) + total(&plan.buffers_for_host()));
         }
         let of_all = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
         let part = |device| Part::OfSeveral {
@@ -168,13 +168,13 @@ impl Machine {
             let slices = alone.slices;
             let wanted = (wanted, RegularForces::fastest(false, n));
             let of_neighbours = neighbours::plan(wanted, most, external, n, slices, limits)?;
-            return Ok(alone.device_bytes(n) + of_neighbours.device_bytes(n));
+            return Ok(total(&alone.buffers(n)) + total(&of_neighbours.buffers(n)));
         }
         let plan = plan(scheme, part(0), external, unsoftened, n, limits)?;
         let of_ranks = match self.team {
             Some(_) => devices * plan.row, // what they receive
             None => 0,
         };
-        Ok(plan.device_bytes(n) + of_ranks as u64)
+        Ok(total(&plan.buffers(n)) + of_ranks as u64)
     }
 }

@@ -9,7 +9,7 @@ use gpu_kernels::schedule::block_steps::{
     told_of_body,
 };
 
-use super::{Launch, Limits, PlanError, WARP};
+use super::{Buffer, Kernel, Launch, Limits, PlanError, Sizes, WARP};
 
 /// Parts of block time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +64,15 @@ pub struct BlockKernels {
     /// Order of the Hermite scheme.
     pub order: u32,
     /// Forces on active bodies.
-    pub force: (&'static Entry, Launch),
+    pub force: Kernel,
     /// Bodies and targets that the host tells before the forces, if it takes the steps.
-    pub take_over: Option<(&'static Entry, Launch)>,
+    pub take_over: Option<Kernel>,
     /// Sums of the forces over the slices of a device, if there are several devices or the host takes the steps.
-    pub gather: Option<(&'static Entry, Launch)>,
+    pub gather: Option<Kernel>,
     /// The term of relativity, if there is one, which is added to the sums.
-    pub relativity: Option<(&'static Entry, Launch)>,
+    pub relativity: Option<Kernel>,
     /// Ends of the steps of active bodies.
-    pub correct: (&'static Entry, Launch),
+    pub correct: Kernel,
     /// Number of sources that a block loads into shared memory in one batch.
     chunk: u32,
     /// Number of devices with sums to add; 0 for a single device.
@@ -151,14 +151,30 @@ impl BlockPlan {
         }
     }
 
-    /// Additional memory of a device for `n` bodies compared with shared steps, in bytes.
-    pub fn device_bytes(&self, n: u32) -> u64 {
-        const OF_A_BODY: u32 = HIGHER_VECTORS * size_of::<[f64; 4]>() as u32
-            + size_of::<u64>() as u32 // the beginning of its step
-            + size_of::<u32>() as u32 // its level
-            + size_of::<f64>() as u32; // the step that it is allowed
-        let buffers = self.targets + self.partials + 2 * self.row + self.posts + self.time;
-        u64::from(n) * u64::from(OF_A_BODY) + buffers as u64
+    /// Buffers that block time steps of `n` bodies add.
+    pub fn buffers(&self, n: u32) -> Sizes {
+        let n = n as usize;
+        let vectors = (n as u32).next_multiple_of(WARP) as usize * size_of::<[f64; 4]>();
+        let mut all = vec![
+            (Buffer::higher, HIGHER_VECTORS as usize * vectors),
+            (Buffer::begun, n * size_of::<u64>()),
+            (Buffer::levels, n * size_of::<u32>()),
+            (Buffer::steps, n * size_of::<f64>()),
+            (Buffer::targets, self.targets),
+            (Buffer::partials, self.partials),
+            (Buffer::posts, self.posts),
+            (Buffer::time, self.time),
+        ];
+        // The host reaches what it tells, and what it is told.
+        if self.row > 0 && self.told == 0 {
+            all.extend([Buffer::row, Buffer::row_before].map(|name| (name, self.row)));
+        }
+        all
+    }
+
+    /// Buffers of [`Part::Forces`] that the host works on as well.
+    pub fn buffers_for_host(&self) -> Sizes {
+        vec![(Buffer::told, self.told), (Buffer::row, self.row)]
     }
 }
 
@@ -327,7 +343,7 @@ impl Launch {
         (slices, threads): (u32, u32),
         bytes: u32,
         limits: &Limits,
-    ) -> Result<(&'static Entry, Self), PlanError> {
+    ) -> Result<Kernel, PlanError> {
         if threads > limits.block_threads {
             return Err(PlanError::TooManyThreads {
                 kernel: kernel.symbol,
@@ -355,6 +371,7 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::total;
 
     const DIGITS: [DigitsName; 3] = [DigitsName::Single, DigitsName::Mixed, DigitsName::Double];
 
@@ -461,7 +478,7 @@ mod tests {
                         assert_eq!(grid[0], plan.share.end - plan.share.first);
                     }
                     assert_eq!(plan.slices, u32::from(devices) * alone.slices);
-                    assert!(plan.device_bytes(n) > alone.device_bytes(n));
+                    assert!(total(&plan.buffers(n)) > total(&alone.buffers(n)));
                 }
                 assert_eq!(end, of(0).slices);
             }

@@ -68,16 +68,15 @@ pub(super) fn plan(
     }
     let mut plan = ForcePlan {
         order: None,
-        scratch: vec![bytes],
-        steps: vec![Step::Launch {
+        scratch: vec![(Buffer::partial, bytes)],
+        steps: vec![Step::launch((
             entry,
-            launch: Launch {
+            Launch {
                 grid: [n.div_ceil(wid), columns, 1],
                 block: [len, wid, 1],
                 shared_bytes,
             },
-            buffers: vec![Buffer::State, Buffer::Scratch(0)],
-        }],
+        ))],
         split: Parts {
             sources_a_thread: luf,
             partials,
@@ -85,23 +84,17 @@ pub(super) fn plan(
         tiling: Tiling::default(),
     };
     let precision = entry.layout.precision.bytes();
-    let mut add = |entry, launch, buffers| {
-        plan.steps.push(Step::Launch {
-            entry,
-            launch,
-            buffers,
-        });
-    };
+    let mut add = |entry, launch| plan.steps.push(Step::launch((entry, launch)));
     let rows = n * entry.layout.vector_scalars;
-    let of_ones = [Buffer::Scratch(0), Buffer::Scratch(1), Buffer::Acceleration];
     if matches!(
         reducer,
         Reducer::Library | Reducer::Kernel(Reduction::MatrixVector)
     ) {
         let ones = partner(entry, Work::Ones);
         let fill = one_dimensional(ones, partials, ELEMENTWISE_BLOCK, limits)?;
-        add(ones, fill, vec![Buffer::Scratch(1)]);
-        plan.scratch.push((partials * precision) as usize);
+        add(ones, fill);
+        plan.scratch
+            .push((Buffer::ones, (partials * precision) as usize));
     }
     let Reducer::Kernel(reduction) = reducer else {
         // Room beyond n lies between the columns.
@@ -111,8 +104,7 @@ pub(super) fn plan(
             columns: partials,
             leading,
         };
-        let buffers = of_ones;
-        plan.steps.push(Step::Product { shape, buffers });
+        plan.steps.push(Step::Product { shape });
         return Ok(plan);
     };
     let reduce = partner(entry, Work::Reduce(reduction));
@@ -120,7 +112,6 @@ pub(super) fn plan(
         Reduction::Serial => add(
             reduce,
             one_dimensional(reduce, n, ELEMENTWISE_BLOCK, limits)?,
-            vec![Buffer::Scratch(0), Buffer::Acceleration],
         ),
         Reduction::Tree => {
             let block = [TREE_TARGETS, ELEMENTWISE_BLOCK / TREE_TARGETS, 1];
@@ -129,16 +120,11 @@ pub(super) fn plan(
                 block,
                 shared_bytes: 3 * ELEMENTWISE_BLOCK * precision,
             };
-            add(
-                reduce,
-                launch,
-                vec![Buffer::Scratch(0), Buffer::Acceleration],
-            );
+            add(reduce, launch);
         }
         Reduction::MatrixVector => add(
             reduce,
             one_dimensional(reduce, rows, ELEMENTWISE_BLOCK, limits)?,
-            of_ones.to_vec(),
         ),
     }
     Ok(plan)

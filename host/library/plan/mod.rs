@@ -24,6 +24,7 @@ use self::spatial_sort::SpatialSort;
 use crate::variants::Split;
 use cuda_driver::{Columns, DeviceInfo};
 use gpu_kernels::abi::Tiling;
+pub use gpu_kernels::entries::Buffer;
 use gpu_kernels::entries::{Entry, Work};
 use gpu_kernels::schedule::{ScheduleName, Stepping, tiled_jerks};
 
@@ -82,21 +83,15 @@ pub struct Launch {
     pub shared_bytes: u32,
 }
 
-/// A buffer that a step works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// Positions, masses and velocities.
-    State,
-    /// Accelerations.
-    Acceleration,
-    /// Derivatives of the accelerations in time.
-    Jerk,
-    /// Indices of the sources, where they are apart from the targets.
-    Indices,
-    /// The sources, where they are apart from the targets.
-    Sources,
-    /// The plan's scratch memory of this index.
-    Scratch(usize),
+/// A kernel and the geometry of its launch.
+pub type Kernel = (&'static Entry, Launch);
+
+/// Buffers and their bytes.
+pub type Sizes = Vec<(Buffer, usize)>;
+
+/// Bytes of all buffers.
+pub fn total(sizes: &[(Buffer, usize)]) -> u64 {
+    sizes.iter().map(|&(_, bytes)| bytes as u64).sum()
 }
 
 /// One step of a force evaluation.
@@ -111,17 +106,14 @@ pub enum Step {
         entry: &'static Entry,
         /// Launch geometry.
         launch: Launch,
-        /// Pointer parameters.
-        buffers: Vec<Buffer>,
     },
     /// Waits for the kernels launched [beside](Step::Beside), before the next step.
     Join,
-    /// The product of a matrix and a vector, by a library for linear algebra.
+    /// Adds [partial sums](Buffer::partial): the product of a matrix and a vector of ones, by a library for linear
+    /// algebra.
     Product {
         /// The matrix's shape.
         shape: Columns,
-        /// The matrix, the vector, and their product.
-        buffers: [Buffer; 3],
     },
     /// Launches a kernel.
     Launch {
@@ -129,12 +121,21 @@ pub enum Step {
         entry: &'static Entry,
         /// Launch geometry.
         launch: Launch,
-        /// Pointer parameters.
-        buffers: Vec<Buffer>,
+        /// Buffers that take the place of buffers of its parameters.
+        renamed: Vec<(Buffer, Buffer)>,
     },
 }
 
 impl Step {
+    /// Launches a kernel on the buffers that its parameters name.
+    pub const fn launch((entry, launch): Kernel) -> Self {
+        Self::Launch {
+            entry,
+            launch,
+            renamed: vec![],
+        }
+    }
+
     /// The kernel that it launches, if it does.
     pub const fn entry(&self) -> Option<&'static Entry> {
         match self {
@@ -147,8 +148,8 @@ impl Step {
 /// Plan of one force evaluation.
 #[derive(Clone, Debug)]
 pub struct ForcePlan {
-    /// Sizes of the scratch buffers, bytes.
-    pub scratch: Vec<usize>,
+    /// Buffers that it adds to the buffers of the bodies.
+    pub scratch: Sizes,
     /// Division of the pairs among blocks, for the schedules that take each pair once.
     pub tiling: Tiling,
     /// Steps, in order.
@@ -295,6 +296,14 @@ pub fn stride(entry: &Entry, n: usize) -> Result<u32, PlanError> {
     }
 }
 
+/// Buffers that external fields add where no jerks are computed: their accelerations are apart from the accelerations by
+/// bodies.
+pub fn buffers_of_fields(force: &Entry, stride: u32) -> Sizes {
+    let layout = &force.layout;
+    let vector = (layout.vector_scalars * layout.vectors.bytes()) as usize;
+    vec![(Buffer::of_fields, stride as usize * vector)]
+}
+
 /// The plan of a force on `n` bodies by the kernel `entry`, in blocks of `threads`, which share out
 /// sources as `split` says if the kernel's do.
 ///
@@ -316,29 +325,18 @@ pub fn force(
         | ScheduleName::Tiled
         | ScheduleName::Guarded => {
             let launch = one_dimensional(entry, n, threads, limits)?;
-            Ok(ForcePlan::of(vec![evaluate(entry, launch)]))
+            Ok(ForcePlan::of(vec![Step::launch((entry, launch))]))
         }
         ScheduleName::TiledJerks => {
             let launch = one_dimensional(entry, n.div_ceil(lane), threads, limits)?;
-            Ok(ForcePlan::of(vec![Step::Launch {
-                entry,
-                launch,
-                buffers: vec![Buffer::State, Buffer::Acceleration, Buffer::Jerk],
-            }]))
+            Ok(ForcePlan::of(vec![Step::launch((entry, launch))]))
         }
         ScheduleName::TestParticles => {
             let gather = partner(entry, Work::Sources);
-            let copy = Step::Launch {
-                entry: gather,
-                launch: one_dimensional(gather, n, ELEMENTWISE_BLOCK, limits)?,
-                buffers: vec![Buffer::State, Buffer::Indices, Buffer::Sources],
-            };
-            let evaluate = Step::Launch {
-                entry,
-                launch: one_dimensional(entry, n, threads, limits)?,
-                buffers: vec![Buffer::State, Buffer::Sources, Buffer::Acceleration],
-            };
-            Ok(ForcePlan::of(vec![copy, evaluate]))
+            let copy = one_dimensional(gather, n, ELEMENTWISE_BLOCK, limits)?;
+            let evaluate = one_dimensional(entry, n, threads, limits)?;
+            let kernels = [(gather, copy), (entry, evaluate)];
+            Ok(ForcePlan::of(kernels.map(Step::launch).to_vec()))
         }
         ScheduleName::OneThread => {
             let one = Launch {
@@ -346,7 +344,7 @@ pub fn force(
                 block: [1; 3],
                 shared_bytes: 0,
             };
-            Ok(ForcePlan::of(vec![evaluate(entry, one)]))
+            Ok(ForcePlan::of(vec![Step::launch((entry, one))]))
         }
         ScheduleName::Hybrid => hybrid(entry, n, threads, limits),
         ScheduleName::Grid2d { sources } => {
@@ -376,18 +374,6 @@ impl ForcePlan {
     }
 }
 
-/// A launch that turns the state into accelerations.
-fn evaluate(entry: &'static Entry, launch: Launch) -> Step {
-    Step::Launch {
-        entry,
-        launch,
-        buffers: ON_STATE.to_vec(),
-    }
-}
-
-/// The pointer parameters of a kernel that turns the state into accelerations.
-const ON_STATE: [Buffer; 2] = [Buffer::State, Buffer::Acceleration];
-
 /// The targets that fill whole blocks and, beside them, the rest; each launch only where it has
 /// targets.
 fn hybrid(
@@ -401,20 +387,19 @@ fn hybrid(
     };
     let all = one_dimensional(entry, n, threads, limits)?;
     let grid = [n / threads, 1, 1];
-    let whole = evaluate(entry, Launch { grid, ..all });
+    let whole = Step::launch((entry, Launch { grid, ..all }));
     if n.is_multiple_of(threads) {
         return Ok(ForcePlan::of(vec![whole]));
     }
     let rest = partner(entry, Work::Rest { law, numerics });
     let launch = one_dimensional(rest, n % threads, threads, limits)?;
     Ok(ForcePlan::of(if n < threads {
-        vec![evaluate(rest, launch)]
+        vec![Step::launch((rest, launch))]
     } else {
         // In a stream of its own, for it leaves most of the GPU idle.
         let beside = Step::Beside {
             entry: rest,
             launch,
-            buffers: ON_STATE.to_vec(),
         };
         vec![beside, whole, Step::Join]
     }))

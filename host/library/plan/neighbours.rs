@@ -12,7 +12,7 @@ use gpu_kernels::schedule::block_steps::{MOST_REGULAR, most_of_a_slice};
 
 use super::block_steps::{Part, threads_of};
 use super::regular::RegularPlan;
-use super::{Launch, Limits, PlanError};
+use super::{Buffer, Kernel, Launch, Limits, PlanError, Sizes};
 
 /// Kernels, launches and buffers of block time steps with neighbours.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +24,15 @@ pub struct NeighbourPlan {
     /// Slices of the bodies that this device computes.
     pub share: Share,
     /// Forces.
-    pub force: (&'static Entry, Launch),
+    pub force: Kernel,
     /// Lists at the beginning of a span.
-    pub search: (&'static Entry, Launch),
+    pub search: Kernel,
     /// Ends of steps.
-    pub correct: (&'static Entry, Launch),
+    pub correct: Kernel,
     /// Block steps without regular ones, in one launch: where slices are swept on one device.
-    pub step: Option<(&'static Entry, Launch)>,
+    pub step: Option<Kernel>,
     /// First steps.
-    pub first: (&'static Entry, Launch),
+    pub first: Kernel,
     /// Neighbours in a slice that there is room for.
     pub room: u32,
     /// Entries of a list of neighbours.
@@ -41,8 +41,6 @@ pub struct NeighbourPlan {
     chunk: u32,
     /// How the host launches regular forces, where it does.
     pub regular: Option<RegularPlan>,
-    /// Bytes of buffers.
-    pub bytes: Bytes,
 }
 
 /// How the forces of regular steps are computed.
@@ -68,23 +66,25 @@ impl RegularForces {
 /// 0.61 times as long as with sweeps, for 98 304, 131 072 and 262 144 bodies.
 pub const BY_HOST_FROM: u32 = 98_304;
 
-/// Bytes of buffers.
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes {
-    /// Records that bodies are predicted from: of both parities where block steps are in one launch.
-    pub records: usize,
-    /// Lists of neighbours.
-    pub lists: usize,
-    /// Targets of irregular forces.
-    pub irregular_targets: usize,
-    /// Targets of regular forces.
-    pub regular_targets: usize,
-    /// Irregular forces, of one parity of two.
-    pub irregular_sums: usize,
-    /// Regular forces, of one parity of two.
-    pub regular_sums: usize,
-    /// Sums and lists of each slice for regular forces.
-    pub segments: usize,
+/// Irregular and regular sums of a block step of this parity.
+pub const fn sums_of_parity(parity: u16) -> [Buffer; 2] {
+    match parity {
+        0 => [Buffer::irregular_sums, Buffer::regular_sums],
+        _ => [Buffer::irregular_before, Buffer::regular_before],
+    }
+}
+
+/// Names under which kernels find the sums of this parity, in place of the names of their parameters. The sums of one
+/// parity are read while the sums of the next are written.
+pub const fn of_parity(parity: u16) -> &'static [(Buffer, Buffer)] {
+    match parity {
+        0 => &[],
+        _ => &[
+            (Buffer::irregular_sums, Buffer::irregular_before),
+            (Buffer::irregular_before, Buffer::irregular_sums),
+            (Buffer::regular_sums, Buffer::regular_before),
+        ],
+    }
 }
 
 impl NeighbourPlan {
@@ -115,28 +115,47 @@ impl NeighbourPlan {
         first_place(first, self.slices, n) as usize..first_place(end, self.slices, n) as usize
     }
 
-    /// Additional memory of a device for `n` bodies compared with block time steps, in bytes.
-    pub fn device_bytes(&self, n: u32) -> u64 {
-        const OF_A_BODY: u32 = size_of::<[f64; 2]>() as u32 // its sphere
-            + size_of::<u64>() as u32 // its regular step
-            + size_of::<u32>() as u32; // the length of its list
-        let Bytes {
-            records,
-            lists,
-            irregular_targets,
-            regular_targets,
-            irregular_sums,
-            regular_sums,
-            segments,
-        } = self.bytes;
-        let buffers = records
-            + lists
-            + irregular_targets
-            + regular_targets
-            + 2 * (irregular_sums + regular_sums)
-            + segments
-            + self.regular.map_or(0, |plan| plan.device_bytes());
-        u64::from(n) * u64::from(OF_A_BODY) + buffers as u64
+    /// Buffers that a neighbour scheme of `n` bodies adds to block time steps.
+    pub fn buffers(&self, n: u32) -> Sizes {
+        let (bodies, slices) = (n as usize, self.slices as usize);
+        let places = slices * most_of_a_slice(n, self.slices) as usize;
+        let own = self.places(n).len().max(1); // no device has a buffer of nothing
+        let numbers = |count: u32| bodies * count as usize * size_of::<f64>();
+        let vectors = |count: usize| count * 4 * size_of::<f32>();
+        let records = vectors(bodies * RECORD as usize);
+        let segment = segment_bytes(self.room) as usize;
+        let mut all = vec![
+            // Of both parities where block steps are in one launch.
+            (
+                Buffer::records,
+                records * (1 + usize::from(self.step.is_some())),
+            ),
+            (
+                Buffer::lists,
+                own * self.entries as usize * size_of::<u32>(),
+            ),
+            (Buffer::counts, bodies * size_of::<u32>()),
+            (Buffer::spheres, bodies * size_of::<[f64; 2]>()),
+            (Buffer::regular_steps, bodies * size_of::<u64>()),
+            (Buffer::irregular_targets, places * size_of::<u64>()),
+            (
+                Buffer::regular_targets,
+                vectors(places * REGULAR_TARGET as usize),
+            ),
+            (Buffer::irregular_sums, numbers(IRREGULAR_SUMS)),
+            (Buffer::irregular_before, numbers(IRREGULAR_SUMS)),
+            (Buffer::regular_sums, numbers(REGULAR_SUMS)),
+            (Buffer::regular_before, numbers(REGULAR_SUMS)),
+            (
+                Buffer::segments,
+                match self.regular {
+                    None => own * slices * segment,
+                    Some(_) => segment, // no slice is swept
+                },
+            ),
+        ];
+        all.extend(self.regular.iter().flat_map(RegularPlan::buffers));
+        all
     }
 }
 
@@ -216,9 +235,6 @@ pub fn plan(
         Part::Alone | Part::Forces => share_of(slices, 0, 1),
         Part::OfSeveral { device, devices } => share_of(slices, device, devices),
     };
-    let own = first_place(share.end, slices, n) - first_place(share.first, slices, n);
-    let (bodies, places) = (n as usize, slices as usize * most as usize);
-    let own = own.max(1) as usize; // no device has a buffer of nothing
     let regular = (forces == RegularForces::ByHost)
         .then(|| RegularPlan::new(wanted, n, (slices, few), limits));
     let is_in_one = part == Part::Alone && forces == RegularForces::Swept;
@@ -226,8 +242,6 @@ pub fn plan(
         let step = entries::of(Work::NeighbourStep { external });
         Launch::of_slices(step, of_few, step_bytes(few, slices), limits)
     });
-    let numbers = |count: u32| bodies * count as usize * size_of::<f64>();
-    let vectors = |count: usize| count * 4 * size_of::<f32>();
     let entries = regular.map_or(room * slices, |plan| plan.room);
     Ok(NeighbourPlan {
         wanted,
@@ -245,18 +259,6 @@ pub fn plan(
         entries,
         chunk,
         regular,
-        bytes: Bytes {
-            records: vectors(bodies * RECORD as usize) * (1 + usize::from(is_in_one)),
-            lists: own * entries as usize * size_of::<u32>(),
-            irregular_targets: places * size_of::<u64>(),
-            regular_targets: vectors(places * REGULAR_TARGET as usize),
-            irregular_sums: numbers(IRREGULAR_SUMS),
-            regular_sums: numbers(REGULAR_SUMS),
-            segments: match regular {
-                None => own * slices as usize * segment_bytes(room) as usize,
-                Some(_) => segment_bytes(room) as usize, // no slice is swept
-            },
-        },
     })
 }
 
@@ -338,6 +340,11 @@ mod tests {
                 );
                 planned.expect("it fits")
             };
+            let lists_of = |plan: &NeighbourPlan| {
+                let buffers = plan.buffers(n).into_iter();
+                let mut lists = buffers.filter(|(name, _)| *name == Buffer::lists);
+                lists.next().map_or(0, |(_, bytes)| bytes)
+            };
             let alone = plan(Part::Alone);
             assert_eq!(alone.places(n), 0..n as usize);
             let mut bodies: Vec<u32> = alone.by_places(n).collect();
@@ -346,13 +353,13 @@ mod tests {
                 let part = plan(Part::OfSeveral { device, devices });
                 assert_eq!(part.places(n).start, end);
                 end = part.places(n).end;
-                lists += part.bytes.lists;
+                lists += lists_of(&part);
             }
             assert_eq!(end, n as usize);
             // Devices without bodies have room for one.
-            let of_a_body = alone.bytes.lists / n as usize;
+            let of_a_body = lists_of(&alone) / n as usize;
             let empty = usize::from(devices).saturating_sub(alone.slices as usize);
-            assert_eq!(lists, alone.bytes.lists + empty * of_a_body);
+            assert_eq!(lists, lists_of(&alone) + empty * of_a_body);
             bodies.sort_unstable();
             assert!(bodies.into_iter().eq(0..n));
         }

@@ -8,10 +8,11 @@ use gpu_kernels::entries::{
 };
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::pair_sums::{
-    BY_SYSTEM_BYTES, FRAMES_BYTES, NUMBERS, RESULTS, SumName, TILE, WIDE,
+    BY_SYSTEM_BYTES, DERIVATIVES, FRAME_NUMBERS, FRAMES_BYTES, NUMBERS, RESULTS, SCALARS, SumName,
+    TILE, WIDE,
 };
 
-use super::{ELEMENTWISE_BLOCK, Launch, Limits, PlanError, WARP, one_dimensional};
+use super::{Buffer, ELEMENTWISE_BLOCK, Launch, Limits, PlanError, Sizes, WARP, one_dimensional};
 
 /// Threads of a block of targets.
 const BLOCK: u32 = 128;
@@ -176,6 +177,25 @@ pub fn params(shape: SystemsShape) -> Result<Params, PlanError> {
             most,
         }),
     }
+}
+
+/// Buffers for bodies of this shape, without [partial sums](Buffer::sums).
+pub fn buffers(shape: SystemsShape, pairs: Precision) -> Sizes {
+    let planes = |count: u32| count as usize * shape.total() * size_of::<f64>();
+    let of_systems = |count: u32| count as usize * shape.systems * size_of::<f64>();
+    let rows = 4 * shape.total() * pairs.bytes() as usize;
+    vec![
+        (Buffer::planes, planes(NUMBERS)),
+        (Buffer::velocities, planes(3)),
+        (Buffer::derivatives, planes(DERIVATIVES)),
+        (Buffer::results, planes(RESULTS)),
+        (Buffer::scalars, of_systems(SCALARS)),
+        (Buffer::frames, of_systems(FRAME_NUMBERS)),
+        (Buffer::bodies, rows),
+        (Buffer::more, rows),
+        (Buffer::by_system, of_systems(1)),
+        (Buffer::array, planes(3)), // on its way
+    ]
 }
 
 /// Plans a sum with pairs in this precision.

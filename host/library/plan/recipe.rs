@@ -5,7 +5,9 @@ use gpu_kernels::entries::{Entry, LayoutDescription};
 use gpu_kernels::schedule::hermite::KEPT_VECTORS;
 use gpu_kernels::schedule::test_particles;
 
-use super::{ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError};
+use super::{
+    Buffer, ELEMENTWISE_BLOCK, EXACT_ENERGY_BODIES, ForcePlan, Launch, Limits, PlanError, Sizes,
+};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
@@ -168,23 +170,35 @@ impl Recipe {
         })
     }
 
-    /// Memory that a device needs for it, bytes; without what block time steps add.
-    pub fn device_bytes(&self) -> u64 {
+    /// Buffers of a device, without the buffers of block time steps.
+    pub fn buffers(&self) -> Sizes {
         let layout = self.layout();
-        let [n, stride] = [self.params.n, self.params.stride].map(u64::from);
-        let state = stride * u64::from(layout.state_scalars * layout.stored.bytes());
-        let vectors = stride * u64::from(layout.vector_scalars * layout.vectors.bytes());
-        let sort = self.force.order.iter().flat_map(|order| &order.scratch);
-        let scratch: usize = self.force.scratch.iter().chain(sort).sum();
-        let jerks = match self.kernels.hermite {
-            Some(_) => (1 + u64::from(KEPT_VECTORS)) * vectors + n * size_of::<f64>() as u64,
-            None => 0,
-        };
-        let sources = self.sources.as_ref().map_or(0, |indices| {
+        let [n, stride] = [self.params.n, self.params.stride].map(|count| count as usize);
+        let of_body = (layout.state_scalars * layout.stored.bytes()) as usize;
+        let vectors = stride * (layout.vector_scalars * layout.vectors.bytes()) as usize;
+        let blocks = self.energy_launch.grid[0] as usize;
+        let mut all = vec![
+            (Buffer::state, stride * of_body),
+            (Buffer::acceleration, vectors),
+            (Buffer::energies, blocks * size_of::<[f64; 2]>()),
+        ];
+        if self.kernels.hermite.is_some() {
+            all.extend([
+                (Buffer::jerk, vectors),
+                (Buffer::beginning, KEPT_VECTORS as usize * vectors),
+                (Buffer::own_steps, n * size_of::<f64>()),
+            ]);
+        }
+        if let Some(indices) = &self.sources {
             let room = test_particles::room(indices.len() as u32);
-            u64::from(room) * (state / stride) + size_of_val(&indices[..]) as u64
-        });
-        state + vectors + jerks + sources + scratch as u64
+            all.extend([
+                (Buffer::indices, size_of_val(&indices[..])),
+                (Buffer::sources, room as usize * of_body),
+            ]);
+        }
+        let sort = self.force.order.iter().flat_map(|order| &order.scratch);
+        all.extend(self.force.scratch.iter().chain(sort));
+        all
     }
 
     /// Layout of bodies in memory.

@@ -49,32 +49,24 @@ pub(super) fn plan(
     let unsoftened = numerics.unsoftened;
     let boxes = super::partner(entry, Work::Boxes);
     let near = super::partner(entry, Work::Near { law, unsoftened });
-    let bounds = Buffer::Scratch(0);
-    let buffers = vec![Buffer::State, bounds, Buffer::Acceleration];
     let padded = blocks * separated::TARGETS;
     let steps = vec![
-        Step::Zero(Buffer::Acceleration),
-        Step::Launch {
-            entry: boxes,
-            launch: super::one_dimensional(boxes, padded, ELEMENTWISE_BLOCK, limits)?,
-            buffers: vec![Buffer::State, bounds],
-        },
+        Step::Zero(Buffer::acceleration),
+        Step::launch((
+            boxes,
+            super::one_dimensional(boxes, padded, ELEMENTWISE_BLOCK, limits)?,
+        )),
         // They only add: the last near pairs leave room for the first far ones.
         Step::Beside {
             entry: near,
             launch: pairs(near_parts, warps * 2 * WARP * body_bytes),
-            buffers: buffers.clone(),
         },
-        Step::Launch {
-            entry,
-            launch: pairs(parts, separated::SHARED_BYTES),
-            buffers,
-        },
+        Step::launch((entry, pairs(parts, separated::SHARED_BYTES))),
         Step::Join,
     ];
     let leaves = padded / separated::LEAF;
     Ok(ForcePlan {
-        scratch: vec![leaves as usize * 2 * size_of::<[f32; 4]>()],
+        scratch: vec![(Buffer::boxes, leaves as usize * 2 * size_of::<[f32; 4]>())],
         order: Some(spatial_sort::plan(entry, n, limits)?),
         ..ForcePlan::of(steps)
     })

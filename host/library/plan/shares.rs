@@ -9,7 +9,7 @@ use gpu_kernels::layout::LayoutName;
 use gpu_kernels::schedule::symmetric::Order;
 use gpu_kernels::schedule::{Reduction, ScheduleName};
 
-use super::{ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Recipe, Step, WARP};
+use super::{ELEMENTWISE_BLOCK, ForcePlan, Launch, Limits, PlanError, Recipe, Step, WARP, total};
 
 /// Way in which devices combine their results to the accelerations of all bodies. In the end all
 /// devices have the same bits.
@@ -99,7 +99,7 @@ impl Recipe {
 impl SharedRecipe {
     /// Memory that each device needs at most, bytes.
     pub fn device_bytes(&self) -> u64 {
-        let parts = self.parts.iter().map(Recipe::device_bytes);
+        let parts = self.parts.iter().map(|part| total(&part.buffers()));
         let own = parts.max().unwrap_or(0);
         let Union::Sums { bodies, .. } = &self.union else {
             return own;

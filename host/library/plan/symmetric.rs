@@ -108,37 +108,30 @@ pub(super) fn plan(
         grid: [tiling.blocks(n), 1, 1],
         ..one_a_body
     };
-    let pairs = |sums| Step::Launch {
-        entry,
-        launch,
-        buffers: vec![Buffer::State, sums],
-    };
+    let pairs = Step::launch((entry, launch));
     if order == Order::Any {
-        let sums = Buffer::Acceleration;
         return Ok(ForcePlan {
             order: None,
             scratch: vec![],
             split: Parts::default(),
             tiling,
-            steps: vec![Step::Zero(sums), pairs(sums)],
+            steps: vec![Step::Zero(Buffer::acceleration), pairs],
         });
     }
     let gather = super::partner(entry, Work::Gather);
-    let slabs = Buffer::Scratch(0);
     let vector_bytes = entry.layout.vector_scalars * entry.layout.vectors.bytes();
     let slab_bytes = super::stride(entry, n as usize)? as usize * vector_bytes as usize;
     Ok(ForcePlan {
         order: None,
-        scratch: vec![slab_bytes * tiling.slabs(n) as usize],
+        scratch: vec![(Buffer::slabs, slab_bytes * tiling.slabs(n) as usize)],
         split: Parts::default(),
         tiling,
         steps: vec![
-            pairs(slabs),
-            Step::Launch {
-                entry: gather,
-                launch: super::one_dimensional(gather, n, ELEMENTWISE_BLOCK, limits)?,
-                buffers: vec![slabs, Buffer::Acceleration],
-            },
+            pairs,
+            Step::launch((
+                gather,
+                super::one_dimensional(gather, n, ELEMENTWISE_BLOCK, limits)?,
+            )),
         ],
     })
 }

@@ -61,11 +61,7 @@ pub(super) fn plan(
         shared_bytes,
     };
     Ok(ForcePlan::of(vec![
-        Step::Zero(Buffer::Acceleration),
-        Step::Launch {
-            entry,
-            launch,
-            buffers: vec![Buffer::State, Buffer::Acceleration],
-        },
+        Step::Zero(Buffer::acceleration),
+        Step::launch((entry, launch)),
     ]))
 }

@@ -56,7 +56,7 @@ fn two_dimensional_blocks_cover_all_pairs() {
             assert_eq!(plan.split.partials, launch.grid[1] * len);
             let stride = n.next_multiple_of(32) as usize;
             let vectors = stride * plan.split.partials as usize;
-            assert_eq!(plan.scratch[0], vectors * 16);
+            assert_eq!(plan.scratch[0], (Buffer::partial, vectors * 16));
         }
     }
 }

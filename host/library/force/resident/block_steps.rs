@@ -9,40 +9,31 @@ use std::time::{Duration, Instant};
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::layout::LayoutName;
 use gpu_kernels::numerics::Precision;
 use gpu_kernels::schedule::block_steps::neighbours::clock as neighbour_clock;
-use gpu_kernels::schedule::block_steps::{DigitsName, HIGHER_VECTORS, Phase, SPAN, clock};
+use gpu_kernels::schedule::block_steps::{DigitsName, Phase, SPAN, clock};
 
 use self::neighbours::{NeighbourLaunches, Neighbours};
 use super::Resident;
-use super::external::Fielded;
 use crate::backend::{BlockCounts, BlockSteps, Column, ForceError, SavedState};
 use crate::encounters::{Paths, StepOfBody};
 use crate::force::device::Device;
-use crate::force::pack;
 use crate::physics::ForceLaw;
 use crate::plan::block_steps::{
     self as plan, BlockKernels, BlockPlan, BlockScheme, CLOCK_WORDS, Part,
 };
 
-/// Buffers that a device keeps for block time steps, and their launches.
-pub(super) struct Blocks<D: Device> {
+/// Block time steps of a device: their launches, and what it knows of them.
+pub(super) struct Blocks {
     pub(super) plan: BlockPlan,
     /// A neighbour scheme, if they have one.
-    neighbours: Option<Neighbours<D>>,
+    neighbours: Option<Neighbours>,
     /// See [`BlockSteps`]; infinite for none.
     guard: f64,
     /// Mass above which bodies take a part of η, in the frame's unit; infinite for none.
     heavy: f64,
-    pub(super) higher: D::Buffer,
-    begun: D::Buffer,
-    levels: D::Buffer,
-    pub(super) steps: D::Buffer,
-    pub(super) targets: D::Buffer,
-    partials: D::Buffer,
-    pub(super) posts: D::Buffer,
-    pub(super) time: D::Buffer,
     /// [`RECORDED`] block steps.
     record: Option<Graph>,
     /// True if bodies know what steps they are allowed.
@@ -54,10 +45,15 @@ pub(super) struct Blocks<D: Device> {
 /// The clock.
 pub(super) type Words = [u64; CLOCK_WORDS];
 
-impl<D: Device> Blocks<D> {
+impl Blocks {
     /// Slices that bodies are cut into.
     fn slices(&self) -> u32 {
         self.plan.steps.force.1.grid[0]
+    }
+
+    /// Lets the next block steps be recorded anew.
+    pub(super) fn forget_record(&mut self) {
+        self.record = None;
     }
 }
 
@@ -103,12 +99,12 @@ impl<D: Device> Resident<D> {
             scheme.order < 6 || scheme.digits != DigitsName::Single,
             "sixth order takes more digits than f32 has"
         );
-        let (device, Params { n, stride, .. }) = (&*self.device, self.params);
+        let (device, n) = (&*self.device, self.params.n);
         let precision = scheme.digits.precision();
         let unsoftened = (self.frame).is_unsoftened(self.physics.softening, precision);
         let external = self.external.is_some();
         let mut plan = plan::plan(scheme, part, external, unsoftened, n, &device.limits())?;
-        if self.centre().is_some() {
+        if self.memory.get(Buffer::centre).is_some() {
             assert_eq!(
                 (scheme.digits, part),
                 (DigitsName::Double, Part::Alone),
@@ -121,9 +117,9 @@ impl<D: Device> Resident<D> {
                 device.prepare(entry)?;
             }
         }
-        let vectors = pack::empty_vectors(layout, HIGHER_VECTORS * stride);
-        let bodies = n as usize;
-        let blocks = Blocks {
+        self.memory.allocate(device, &plan.buffers(n))?;
+        device.zero(self.memory.of(Buffer::higher))?;
+        self.blocks = Some(Blocks {
             plan,
             guard,
             heavy: match scheme.heavy_are_finer {
@@ -131,45 +127,15 @@ impl<D: Device> Resident<D> {
                 false => f64::INFINITY,
             },
             neighbours: None,
-            higher: device.allocate(vectors.bytes().len())?,
-            begun: device.allocate(bodies * size_of::<u64>())?,
-            levels: device.allocate(bodies * size_of::<u32>())?,
-            steps: device.allocate(bodies * size_of::<f64>())?,
-            targets: device.allocate(plan.targets)?,
-            partials: device.allocate(plan.partials)?,
-            posts: device.allocate(plan.posts)?,
-            time: device.allocate(plan.time)?,
             record: None,
             has_steps: false,
             kept: None,
-        };
-        device.zero(&blocks.higher)?;
-        self.blocks = Some(blocks);
+        });
         Ok(self)
     }
 
-    pub(super) fn blocks(&self) -> Result<&Blocks<D>, ForceError> {
+    pub(super) fn blocks(&self) -> Result<&Blocks, ForceError> {
         self.blocks.as_ref().ok_or(ForceError::NoBlockSteps)
-    }
-
-    /// Buffers of bodies and of what their steps began from, in the order of kernels of block steps.
-    pub(super) fn of_bodies(&self) -> Result<[&D::Buffer; 5], ForceError> {
-        let blocks = self.blocks()?;
-        Ok([
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher,
-            &blocks.begun,
-        ])
-    }
-
-    /// As [`of_bodies`](Self::of_bodies), with the buffers of targets.
-    pub(super) fn of_bodies_and_targets(&self) -> Result<Vec<&D::Buffer>, ForceError> {
-        let blocks = self.blocks()?;
-        let mut buffers = self.of_bodies()?.to_vec();
-        buffers.extend([&blocks.targets, &blocks.posts, &blocks.time]);
-        Ok(buffers)
     }
 
     pub(super) fn block_params(
@@ -192,14 +158,8 @@ impl<D: Device> Resident<D> {
         kernels: &BlockKernels,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let blocks = self.blocks()?;
-        let (entry, launch) = kernels.force;
-        let mut buffers = self.of_bodies_and_targets()?;
-        buffers.push(&blocks.partials);
         let params = self.block_params(kernels, Phase::Step, parity)?;
-        // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that
-        // the plan sized for both orders.
-        unsafe { self.device.launch(entry, launch, &buffers, params) }
+        self.launch(kernels.force, params)
     }
 
     /// Adds the term of relativity to the sums, if it is one of the fields.
@@ -209,29 +169,10 @@ impl<D: Device> Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let fielded = self.external.as_ref();
-        let fielded = fielded.and_then(|fielded| Some((fielded.numbers(), fielded.centre()?)));
-        let (Some((entry, launch)), Some((fields, centre))) = (kernels.relativity, fielded) else {
-            return Ok(());
-        };
-        let blocks = self.blocks()?;
-        let [state, acceleration, jerk, higher, begun] = self.of_bodies()?;
-        let buffers = [
-            state,
-            acceleration,
-            jerk,
-            higher,
-            begun,
-            &blocks.levels,
-            &blocks.partials,
-            &blocks.posts,
-            &blocks.time,
-            fields,
-            centre,
-        ];
-        let params = self.block_params(kernels, phase, parity)?;
-        // SAFETY: the kernel's buffers, those of the fields in the frame of the bodies.
-        unsafe { self.device.launch(entry, launch, &buffers, params) }
+        match kernels.relativity {
+            Some(kernel) => self.launch(kernel, self.block_params(kernels, phase, parity)?),
+            None => Ok(()),
+        }
     }
 
     fn launch_block_correct(
@@ -240,49 +181,24 @@ impl<D: Device> Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let (entry, launch) = kernels.correct;
-        let buffers = self.of_block_correct(&self.blocks()?.partials)?;
         let params = self.block_params(kernels, phase, parity)?;
-        // SAFETY: the kernel's buffers.
-        unsafe { self.device.launch(entry, launch, &buffers, params) }
+        self.launch(kernels.correct, params)
     }
 
-    /// The sums over this device's sources alone, to `row`.
+    /// The sums over this device's sources alone, to a row.
     pub(super) fn launch_block_gather(
         &self,
         kernels: &BlockKernels,
         parity: u16,
-        row: &D::Buffer,
+        to_row: Buffer,
     ) -> Result<(), ForceError> {
-        let Some((entry, launch)) = kernels.gather else {
+        let Some(kernel) = kernels.gather else {
             return Ok(());
         };
-        let blocks = self.blocks()?;
-        let buffers = [&blocks.partials, &blocks.posts, &blocks.time, row];
         let params = self.block_params(kernels, Phase::Step, parity)?;
-        // SAFETY: buffers that the plan sized.
-        unsafe { self.device.launch(entry, launch, &buffers, params) }
-    }
-
-    /// Buffers of the ends of steps, in order: state and vectors in f64, of which `higher` has twice as many, a
-    /// number for each body in the others, and fields in the frame of the bodies where the plan's kernels
-    /// take them. The sums are those of `partials`.
-    pub(super) fn of_block_correct<'a>(
-        &'a self,
-        partials: &'a D::Buffer,
-    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
-        let blocks = self.blocks()?;
-        let mut buffers = self.of_bodies()?.to_vec();
-        buffers.extend([
-            &blocks.levels,
-            &blocks.steps,
-            partials,
-            &blocks.posts,
-            &blocks.time,
-            &blocks.targets,
-        ]);
-        buffers.extend(self.external.as_ref().map(Fielded::numbers));
-        Ok(buffers)
+        let renamed = [(Buffer::row, to_row)];
+        self.memory
+            .launch_renamed(&self.device, kernel, &renamed, params)
     }
 
     /// Starts the clock of a span.
@@ -295,13 +211,13 @@ impl<D: Device> Resident<D> {
         words[clock::HEAVY as usize] = blocks.heavy.to_bits();
         words[clock::START as usize] = self.field_time().to_bits();
         self.set_neighbour_words(&mut words, eta);
-        self.device.upload(&blocks.time, &words)?;
+        self.device.upload(self.of(Buffer::time), &words)?;
         self.set_cube()
     }
 
     pub(super) fn look(&self) -> Result<Words, ForceError> {
         let mut words = [0; CLOCK_WORDS];
-        self.device.download(&self.blocks()?.time, &mut words)?;
+        self.device.download(self.of(Buffer::time), &mut words)?;
         Ok(words)
     }
 
@@ -378,7 +294,7 @@ impl<D: Device> Resident<D> {
         if word(clock::NOW) == clock::STOPPED {
             let body = word(clock::BODY) as usize;
             let mut allowed = vec![f64::NAN; self.params.n as usize];
-            self.device.download(&self.blocks()?.steps, &mut allowed)?;
+            self.device.download(self.of(Buffer::steps), &mut allowed)?;
             return Err(ForceError::StepTooShort {
                 body,
                 allowed: allowed[body] * self.frame.time,

@@ -1,6 +1,7 @@
 //! Columns of a saved state, on a device and back.
 
 use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::layout::Field;
 use gpu_kernels::schedule::block_steps::HIGHER_VECTORS;
 
@@ -25,11 +26,11 @@ impl<D: Device> Resident<D> {
         Some(match column {
             Column::Positions => Place::State(POSITION),
             Column::Velocities => Place::State(VELOCITY),
-            Column::Accelerations => Place::Vectors(&self.acceleration, 1),
-            Column::Jerks => Place::Vectors(self.jerks.as_ref()?.jerk(), 1),
-            Column::Higher => Place::Vectors(&self.blocks.as_ref()?.higher, HIGHER_VECTORS),
-            Column::OwnSteps => Place::Numbers(&self.blocks.as_ref()?.steps),
-            Column::Spheres => Place::Numbers(&self.scheme()?.spheres),
+            Column::Accelerations => Place::Vectors(self.of(Buffer::acceleration), 1),
+            Column::Jerks => Place::Vectors(self.memory.get(Buffer::jerk)?, 1),
+            Column::Higher => Place::Vectors(self.memory.get(Buffer::higher)?, HIGHER_VECTORS),
+            Column::OwnSteps => Place::Numbers(self.memory.get(Buffer::steps)?),
+            Column::Spheres => Place::Numbers(self.memory.get(Buffer::spheres)?),
         })
     }
 
@@ -47,7 +48,7 @@ impl<D: Device> Resident<D> {
     pub(super) fn saved(&self) -> Result<SavedState, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
         let slots = self.slots()?;
-        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let state = self.fetch(self.of(Buffer::state), pack::empty_state(layout, stride))?;
         SavedState::try_of(self.frame, |column| {
             match self.place_of(column).filter(|_| self.is_known(column)) {
                 None => Ok(vec![]),
@@ -101,7 +102,10 @@ impl<D: Device> Resident<D> {
         let Params { n, stride, .. } = self.params;
         saved.fits(n as usize, &self.frame, self.has_neighbours())?;
         let slots = self.slots()?;
-        let mut state = self.fetch(&self.state, pack::empty_state(&self.layout, stride))?;
+        let mut state = self.fetch(
+            self.of(Buffer::state),
+            pack::empty_state(&self.layout, stride),
+        )?;
         for row in &COLUMNS {
             let numbers = saved.column(row.column);
             match self.place_of(row.column) {
@@ -124,9 +128,9 @@ impl<D: Device> Resident<D> {
                 }
             }
         }
-        self.device.upload(&self.state, state.bytes())?;
-        if let Some(apart) = self.apart() {
-            self.device.zero(&apart.accelerations)?;
+        self.device.upload(self.of(Buffer::state), state.bytes())?;
+        if let Some(of_fields) = self.memory.get(Buffer::of_fields) {
+            self.device.zero(of_fields)?;
         }
         let has_spheres = saved.has(Column::Spheres) || !self.has_neighbours();
         if let Some(blocks) = &mut self.blocks {

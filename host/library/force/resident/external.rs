@@ -3,64 +3,43 @@
 use std::mem;
 
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::{Entry, Work};
+use gpu_kernels::entries::{Buffer, Entry, Work};
 
 use super::Resident;
 use crate::backend::{Backend, ForceError};
 use crate::bodies::Bodies;
-use crate::fields::{External, Relativity};
+use crate::fields::External;
 use crate::force::device::Device;
-use crate::force::pack;
+use crate::plan;
 
-/// Fields, and where a device has them.
-pub(super) struct Fielded<D: Device> {
+/// Fields, and their kernels on a device.
+pub(super) struct Fielded {
     external: External,
-    numbers: D::Buffer,
-    launches: Launches<D>,
+    launches: Launches,
     /// With the masses, for the energy.
     bodies: Bodies,
 }
 
 /// Launches of the kernels of fields.
-enum Launches<D: Device> {
+enum Launches {
     /// Of accelerations, which wait for no forces.
-    Beside(Apart<D>),
+    Beside(Apart),
     /// Of accelerations and jerks, some of which depend on the forces; and of the term of relativity, if it
     /// is one of the fields.
-    After(&'static Entry, Option<Term<D>>),
+    After(&'static Entry, Option<&'static Entry>),
 }
 
-/// Accelerations of fields apart from those of the bodies, so that they can be computed beside them: what
-/// accelerates a body is the sum.
-pub(super) struct Apart<D: Device> {
-    pub(super) accelerations: D::Buffer,
+/// Kernels of [accelerations by fields](Buffer::of_fields), which a device computes at the same time as the accelerations
+/// by bodies. A body is accelerated by the sum of both.
+pub(super) struct Apart {
     fields: &'static Entry,
-    kick: &'static Entry,
+    pub(super) kick: &'static Entry,
     unite: &'static Entry,
 }
 
-/// A term of relativity on a device.
-struct Term<D: Device> {
-    kernel: &'static Entry,
-    /// The dominant body and its constants.
-    centre: D::Buffer,
-}
-
-impl<D: Device> Fielded<D> {
+impl Fielded {
     pub(super) fn external(&self) -> &External {
         &self.external
-    }
-
-    pub(super) fn numbers(&self) -> &D::Buffer {
-        &self.numbers
-    }
-
-    /// The dominant body of the term of relativity and its constants, if it is one of the fields.
-    pub(super) fn centre(&self) -> Option<&D::Buffer> {
-        match &self.launches {
-            Launches::After(_, Some(term)) => Some(&term.centre),
-            Launches::After(_, None) | Launches::Beside(_) => None,
-        }
     }
 
     pub(super) fn changes(&self) -> bool {
@@ -88,56 +67,32 @@ impl<D: Device> Resident<D> {
             external.of_host().is_none(),
             "a device has no code of the host"
         );
-        let prepared = |work| -> Result<&'static Entry, ForceError> {
-            let kernel = self.kernels.force.partner(work);
-            let kernel = kernel.expect("every layout has it");
-            self.device.prepare(kernel)?;
-            Ok(kernel)
-        };
-        let relativity = external
-            .relativity()
-            .map(|relativity| self.term(relativity))
-            .transpose()?;
-        let launches = match self.jerks {
-            Some(_) => Launches::After(prepared(Work::ExternalJerks)?, relativity),
+        let mut term = None;
+        if let Some(relativity) = external.relativity() {
+            self.jerks()?;
+            self.put(Buffer::centre, &relativity.numbers(&self.frame))?;
+            term = Some(self.partner(Work::Relativity)?);
+        }
+        let launches = match self.kernels.hermite {
+            Some(_) => Launches::After(self.partner(Work::ExternalJerks)?, term),
             None => {
-                let vectors = pack::empty_vectors(&self.layout, self.params.stride);
-                let accelerations = self.device.allocate(vectors.bytes().len())?;
-                self.device.zero(&accelerations)?;
+                let sizes = plan::buffers_of_fields(self.kernels.force, self.params.stride);
+                self.memory.allocate(&self.device, &sizes)?;
+                self.device.zero(self.of(Buffer::of_fields))?;
                 Launches::Beside(Apart {
-                    accelerations,
-                    fields: prepared(Work::External)?,
-                    kick: prepared(Work::KickInFields)?,
-                    unite: prepared(Work::Unite)?,
+                    fields: self.partner(Work::External)?,
+                    kick: self.partner(Work::KickInFields)?,
+                    unite: self.partner(Work::Unite)?,
                 })
             }
         };
-        let numbers = external.numbers(&self.frame);
-        let buffer = self.device.allocate(size_of_val(&*numbers))?;
-        self.device.upload(&buffer, &numbers)?;
+        self.put(Buffer::fields, &external.numbers(&self.frame))?;
         self.external = Some(Fielded {
             external,
-            numbers: buffer,
             launches,
             bodies: bodies.clone(),
         });
         Ok(self)
-    }
-
-    fn term(&self, relativity: &Relativity) -> Result<Term<D>, ForceError> {
-        self.jerks()?;
-        let kernel = self.kernels.force.partner(Work::Relativity);
-        let kernel = kernel.expect("kernels in f64 have the term");
-        self.device.prepare(kernel)?;
-        let numbers = relativity.numbers(&self.frame);
-        let centre = self.device.allocate(size_of_val(&numbers))?;
-        self.device.upload(&centre, &numbers)?;
-        Ok(Term { kernel, centre })
-    }
-
-    /// The dominant body of the term of relativity and its constants, if it is one of the fields.
-    pub(super) fn centre(&self) -> Option<&D::Buffer> {
-        self.external.as_ref().and_then(Fielded::centre)
     }
 
     /// Lets the orbit of the origin be known on the device from one time to another.
@@ -150,10 +105,27 @@ impl<D: Device> Resident<D> {
         }
         fielded.external.extend(from, to)?;
         let numbers = fielded.external.numbers(&self.frame);
-        // Launches that take the old numbers may be under way.
+        // Launches that take the old numbers may be under way, and recorded.
         self.device.synchronize()?;
-        fielded.numbers = self.device.allocate(size_of_val(&*numbers))?;
-        self.device.upload(&fielded.numbers, &numbers)?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.forget_record();
+        }
+        self.put(Buffer::fields, &numbers)
+    }
+
+    /// The kernel that does this work with bodies as the force has them, ready to be launched.
+    fn partner(&self, work: Work) -> Result<&'static Entry, ForceError> {
+        let kernel = self.kernels.force.partner(work);
+        let kernel = kernel.expect("the layouts of fields have it");
+        self.device.prepare(kernel)?;
+        Ok(kernel)
+    }
+
+    /// Allocates a buffer for numbers, and puts them there.
+    fn put(&mut self, name: Buffer, numbers: &[f64]) -> Result<(), ForceError> {
+        let buffer = self.device.allocate(size_of_val(numbers))?;
+        self.device.upload(&buffer, numbers)?;
+        self.memory.put(name, buffer);
         Ok(())
     }
 
@@ -170,8 +142,8 @@ impl<D: Device> Resident<D> {
         external.map_or(0.0, External::time)
     }
 
-    /// Accelerations of the fields, where they are apart from those of the bodies.
-    pub(super) fn apart(&self) -> Option<&Apart<D>> {
+    /// Kernels of the accelerations by fields, where these are apart from the accelerations by bodies.
+    pub(super) fn apart(&self) -> Option<&Apart> {
         match &self.external.as_ref()?.launches {
             Launches::Beside(apart) => Some(apart),
             Launches::After(..) => None,
@@ -188,63 +160,36 @@ impl<D: Device> Resident<D> {
 
     /// Begins to compute the fields that do not wait for the forces, which are launched next.
     pub(super) fn begin_external(&self) -> Result<(), ForceError> {
-        let (Some(Fielded { numbers, .. }), Some(apart)) = (&self.external, self.apart()) else {
+        let Some(apart) = self.apart() else {
             return Ok(());
         };
-        let (launch, params) = (self.elementwise_launch, self.external_params());
-        let buffers = [&self.state, &apart.accelerations, numbers];
-        // SAFETY: a state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
-        // of both; no other launch touches these vectors until `end_external` has joined this one.
-        unsafe {
-            self.device
-                .launch_beside(apart.fields, launch, &buffers, params)
-        }
+        let (device, kernel) = (&*self.device, (apart.fields, self.elementwise_launch));
+        let given = [(Buffer::acceleration, self.of(Buffer::of_fields))];
+        // `end_external` joins it.
+        self.memory
+            .launch_beside(device, kernel, &given, self.external_params())
     }
 
     /// Makes the fields part of what accelerates the bodies, after their own forces.
     pub(super) fn end_external(&self) -> Result<(), ForceError> {
-        let Some(Fielded {
-            launches, numbers, ..
-        }) = &self.external
-        else {
+        let Some(Fielded { launches, .. }) = &self.external else {
             return Ok(());
         };
-        let (kernel, relativity) = match launches {
+        let (fields, relativity) = match launches {
             Launches::Beside(_) => return self.device.join_beside(),
-            Launches::After(kernel, relativity) => (kernel, relativity),
+            Launches::After(fields, relativity) => (Some(fields), relativity),
         };
-        let (launch, params) = (self.elementwise_launch, self.external_params());
-        let jerk = self.jerks()?.jerk();
-        let buffers = [&self.state, &self.acceleration, jerk, numbers];
-        // SAFETY: state and vectors of the kernel's layout and stride, and a buffer of fields in the frame
-        // of both.
-        unsafe { self.device.launch(kernel, launch, &buffers, params)? };
-        let Some(Term { kernel, centre }) = relativity else {
-            return Ok(());
-        };
-        let buffers = [&self.state, &self.acceleration, jerk, centre];
-        // SAFETY: as above, and the numbers of one of the bodies, in their units.
-        unsafe { self.device.launch(kernel, launch, &buffers, params) }
-    }
-
-    pub(super) fn kick_in_fields(&self, apart: &Apart<D>, dt: f64) -> Result<(), ForceError> {
-        let buffers = [&self.state, &self.acceleration, &apart.accelerations];
-        let (launch, params) = (self.elementwise_launch, self.stepping(dt));
-        // SAFETY: a state and vectors of the kernel's layout and stride.
-        unsafe { self.device.launch(apart.kick, launch, &buffers, params) }
+        let mut kernels = fields.into_iter().chain(relativity);
+        kernels.try_for_each(|kernel| {
+            self.launch((kernel, self.elementwise_launch), self.external_params())
+        })
     }
 
     /// Adds the accelerations of the fields to those of the bodies, where they are apart.
     pub(super) fn unite(&self) -> Result<(), ForceError> {
-        let Some(apart) = self.apart() else {
-            return Ok(());
-        };
-        let buffers = [&self.acceleration, &apart.accelerations];
-        let launch = self.elementwise_launch;
-        // SAFETY: two buffers of vectors of the kernel's layout and stride.
-        unsafe {
-            self.device
-                .launch(apart.unite, launch, &buffers, self.params)
+        match self.apart() {
+            Some(apart) => self.launch((apart.unite, self.elementwise_launch), self.params),
+            None => Ok(()),
         }
     }
 

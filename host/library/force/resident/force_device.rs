@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use cuda_driver::Graph;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::{Phase, TOLD_HEAD, told_of_body};
 
 use super::Resident;
@@ -40,8 +41,6 @@ pub(super) struct ForceDevice<D: Device> {
     /// before what its launches use.
     records: RefCell<[Option<Graph>; 2]>,
     pub(super) resident: Resident<D>,
-    told: D::Buffer,
-    forces: D::Buffer,
 }
 
 impl<D: Device> ForceDevice<D> {
@@ -50,12 +49,12 @@ impl<D: Device> ForceDevice<D> {
     /// # Errors
     /// As [`with_block_steps`](Resident::with_block_steps).
     pub(super) fn new(resident: Resident<D>, scheme: BlockScheme) -> Result<Self, ForceError> {
-        let resident = resident.with_part_of_block_steps(scheme, Part::Forces, GUARD)?;
-        let plan = resident.blocks()?.plan;
-        let on_host = |bytes| resident.device.allocate_for_host(bytes, Bus::Mapped);
+        let mut resident = resident.with_part_of_block_steps(scheme, Part::Forces, GUARD)?;
+        for (name, bytes) in resident.blocks()?.plan.buffers_for_host() {
+            let buffer = resident.device.allocate_for_host(bytes, Bus::Mapped)?;
+            resident.memory.put(name, buffer);
+        }
         Ok(Self {
-            told: on_host(plan.told)?,
-            forces: on_host(plan.row)?,
             records: RefCell::default(),
             resident,
         })
@@ -69,15 +68,11 @@ impl<D: Device> ForceDevice<D> {
     /// Forces on what the host tells.
     fn launch_force(&self, kernels: &BlockKernels) -> Result<(), ForceError> {
         let resident = &self.resident;
-        let (entry, launch) = kernels.take_over.ok_or(ForceError::NoBlockSteps)?;
-        let mut buffers = vec![&self.told];
-        buffers.extend(resident.of_bodies_and_targets()?);
+        let take_over = kernels.take_over.ok_or(ForceError::NoBlockSteps)?;
         let params = resident.block_params(kernels, Phase::Step, 0)?;
-        // SAFETY: state and vectors in f64, of which `higher` has twice as many, and the buffers that the plan sized
-        // for both orders; `told` has at most n bodies, each once, and at most n targets.
-        unsafe { resident.device.launch(entry, launch, &buffers, params)? };
+        resident.launch(take_over, params)?;
         resident.launch_block_force(kernels, 0)?;
-        resident.launch_block_gather(kernels, 0, &self.forces)
+        resident.launch_block_gather(kernels, 0, Buffer::row)
     }
 
     /// Launches forces on slots. Steps of the bodies that changed begin from what `begun` says.
@@ -115,7 +110,9 @@ impl<D: Device> ForceDevice<D> {
                 *crackle = scaled(c, of_c, 0.0);
             }
         };
-        resident.device.on_host(&self.told, &mut |bytes| {
+        let told = resident.of(Buffer::told);
+        // At most n bodies, each once, and at most n targets.
+        resident.device.on_host(told, &mut |bytes| {
             let told: &mut [Told] = bytemuck::cast_slice_mut(bytes);
             let (head, bodies) = told.split_at_mut(TOLD_HEAD as usize);
             // Before the first tick all are where their steps begin.
@@ -165,7 +162,8 @@ impl<D: Device> ForceDevice<D> {
         let units = [2, 3, 4].map(|k| coupling * frame.length / frame.time.powi(k));
         let row = kernels.row_bytes() / size_of::<Told>();
         let mut forces = vec![];
-        resident.device.on_host(&self.forces, &mut |bytes| {
+        let row_of_all = resident.of(Buffer::row);
+        resident.device.on_host(row_of_all, &mut |bytes| {
             let sums: &[Told] = bytemuck::cast_slice(bytes);
             let of = |sums: &[Told]| {
                 let mut derivatives = [[0.0; 3]; 3];

@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::{DigitsName, Fourth, Sixth};
 
 use super::Resident;
@@ -289,7 +290,8 @@ impl<D: Device> InMemory for HostSteps<D> {
         }
         let Params { stride, .. } = resident.params;
         let packed = pack::state(&resident.layout, stride, frame, &bodies);
-        resident.device.upload(&resident.state, packed.bytes())?;
+        let state = resident.of(Buffer::state);
+        resident.device.upload(state, packed.bytes())?;
         resident.launch_energy()?;
         Ok(resident
             .total_energy(&resident.energy_sums()?, 0.0)

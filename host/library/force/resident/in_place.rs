@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::layout::LayoutName;
 
 use super::Resident;
@@ -47,15 +48,10 @@ impl<D: Shared> Written<D> {
 
 impl<D: Shared> InPlace for Written<D> {
     fn buffers(&self) -> Buffers {
-        let Resident {
-            device,
-            state,
-            acceleration,
-            ..
-        } = &self.resident;
+        let address = |name| self.resident.device.address(self.resident.of(name));
         Buffers {
-            bodies: device.address(state),
-            accelerations: device.address(acceleration),
+            bodies: address(Buffer::state),
+            accelerations: address(Buffer::acceleration),
             precision: self.resident.layout.stored,
         }
     }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use cuda_driver::Graph;
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::Entry;
+use gpu_kernels::entries::{Buffer, Entry};
 
-use self::block_steps::Rows;
+use self::block_steps::RowAddresses;
 use self::exchange::Exchange;
 use self::neighbours::Addresses;
 use super::{Resident, hermite};
@@ -27,9 +27,10 @@ use crate::bodies::Bodies;
 use crate::diagnostics::Energy;
 use crate::fields::External;
 use crate::force::device::Peers;
+use crate::force::memory::Memory;
 use crate::plan::block_steps::Part;
 use crate::plan::shares::{SharedRecipe, Union};
-use crate::plan::{self, ELEMENTWISE_BLOCK, Launch, Recipe, Step};
+use crate::plan::{self, ELEMENTWISE_BLOCK, Kernel, Recipe, Step};
 
 /// A system on several devices, which compute it together.
 pub struct Several<D: Peers> {
@@ -44,7 +45,7 @@ pub struct Several<D: Peers> {
     /// Of each device of this process, where parts of sums are added.
     adders: Vec<Adder<D>>,
     /// Of each device, if it takes block time steps without neighbours.
-    rows: Vec<Rows<D>>,
+    rows: Vec<RowAddresses<D>>,
     /// Of each device of this process, if these take block time steps of a neighbour scheme together.
     addresses: Vec<Addresses<D>>,
     /// The way to the devices of other ranks, if this process is one of several.
@@ -53,13 +54,12 @@ pub struct Several<D: Peers> {
 
 /// A device's means to add what all devices have computed of the sums of its bodies.
 struct Adder<D: Peers> {
-    add: &'static Entry,
-    launch: Launch,
+    add: Kernel,
     params: Params,
     /// Bytes of the parts of a device.
     part_bytes: usize,
-    parts: D::Buffer,
-    sums: D::Buffer,
+    /// The parts of all devices, [partial](Buffer::partial), and their sums, of the slice that the device adds.
+    memory: Memory<D>,
 }
 
 impl<D: Peers> Several<D> {
@@ -179,10 +179,10 @@ impl<D: Peers> Several<D> {
                 for (k, (to, adder)) in self.parts.iter().zip(&self.adders).enumerate() {
                     let bytes = to.bytes_of(bodies[k].clone());
                     for from in self.from(k) {
-                        let (source, at) =
-                            (&self.parts[from].acceleration, from * adder.part_bytes);
+                        let source = self.parts[from].of(Buffer::acceleration);
+                        let at = from * adder.part_bytes;
                         to.device
-                            .copy_from(&adder.parts, at, source, bytes.clone())?;
+                            .copy_from(adder.parts(), at, source, bytes.clone())?;
                     }
                     adder.launch(&to.device)?;
                 }
@@ -190,10 +190,10 @@ impl<D: Peers> Several<D> {
                 for (k, to) in self.parts.iter().enumerate() {
                     for from in self.from(k) {
                         let bytes = to.bytes_of(bodies[from].clone());
-                        let (source, at, length) =
-                            (&self.adders[from].sums, bytes.start, bytes.len());
+                        let (source, into) =
+                            (self.adders[from].sums(), to.of(Buffer::acceleration));
                         to.device
-                            .copy_from(&to.acceleration, at, source, 0..length)?;
+                            .copy_from(into, bytes.start, source, 0..bytes.len())?;
                     }
                 }
                 // The next parts overwrite nothing that is still read: all have met since.
@@ -222,7 +222,7 @@ impl<D: Peers> Several<D> {
         let chain: Vec<_> = self.parts.iter().filter(has_blocks).collect();
         for part in &chain {
             let (terms, _) = part.terms_and_sum();
-            part.carry_out(terms, &part.scratch, part.force_params())?;
+            part.carry_out(terms, part.force_params())?;
         }
         let n = self.parts[0].params.n;
         let mut before: Option<&Resident<D>> = None;
@@ -232,7 +232,7 @@ impl<D: Peers> Several<D> {
                 part.take_vectors(before, 0..n)?;
             }
             let (_, sum) = part.terms_and_sum();
-            part.carry_out(sum, &part.scratch, part.force_params())?;
+            part.carry_out(sum, part.force_params())?;
             before = Some(part);
         }
         self.meet()?;
@@ -263,13 +263,17 @@ impl<D: Peers> Adder<D> {
             partials: devices as u32,
             ..Params::default()
         };
+        let mut memory = Memory::new();
+        let sizes = [
+            (Buffer::partial, devices * part_bytes),
+            (Buffer::acceleration, part_bytes),
+        ];
+        memory.allocate(device, &sizes)?;
         Ok(Self {
-            add,
-            launch,
+            add: (add, launch),
             params,
             part_bytes,
-            parts: device.allocate(devices * part_bytes)?,
-            sums: device.allocate(part_bytes)?,
+            memory,
         })
     }
 
@@ -277,9 +281,15 @@ impl<D: Peers> Adder<D> {
         if self.params.n == 0 {
             return Ok(());
         }
-        let buffers = [&self.parts, &self.sums];
-        // SAFETY: vectors of the kernel's layout, `partials` times as many as it writes.
-        unsafe { device.launch(self.add, self.launch, &buffers, self.params) }
+        self.memory.launch(device, self.add, self.params)
+    }
+
+    fn parts(&self) -> &D::Buffer {
+        self.memory.of(Buffer::partial)
+    }
+
+    fn sums(&self) -> &D::Buffer {
+        self.memory.of(Buffer::acceleration)
     }
 }
 
@@ -293,14 +303,13 @@ impl<D: Peers> Resident<D> {
     /// Copies some bodies' accelerations, and jerks if there are any, from another device.
     fn take_vectors(&self, from: &Self, bodies: Range<u32>) -> Result<(), ForceError> {
         let bytes = self.bytes_of(bodies);
-        let take = |to: &D::Buffer, of: &D::Buffer| {
-            self.device.copy_from(to, bytes.start, of, bytes.clone())
-        };
-        take(&self.acceleration, &from.acceleration)?;
-        match (&self.jerks, &from.jerks) {
-            (Some(to), Some(of)) => take(to.jerk(), of.jerk()),
-            _ => Ok(()),
-        }
+        let mut vectors = [Buffer::acceleration, Buffer::jerk].into_iter();
+        vectors.try_for_each(
+            |name| match (self.memory.get(name), from.memory.get(name)) {
+                (Some(to), Some(of)) => self.device.copy_from(to, bytes.start, of, bytes.clone()),
+                _ => Ok(()),
+            },
+        )
     }
 
     /// Steps of a force that leaves the terms of its sums, and the step that adds them.
@@ -325,6 +334,7 @@ impl<D: Peers> Backend for Several<D> {
     }
 
     fn reach(&mut self, from: f64, to: f64) -> Result<(), ForceError> {
+        self.record = None; // of launches that take the orbit as it was known before
         self.on_all(|part| part.extend_orbit(from, to))
     }
 

@@ -5,17 +5,18 @@ use std::slice;
 use std::thread::{self, JoinHandle};
 
 use gpu_kernels::abi::{Params, Separation};
-use gpu_kernels::entries::LayoutDescription;
+use gpu_kernels::entries::{Buffer, LayoutDescription};
 use rayon::ThreadPoolBuilder;
 
 use super::Resident;
 use crate::backend::ForceError;
 use crate::force::device::Device;
+use crate::force::memory::Memory;
 use crate::force::order::{self, Slots};
 use crate::force::pack::{self, Scalars};
 use crate::physics::ForceLaw;
 use crate::plan::Step;
-use crate::plan::spatial_sort::{self as plan, SortBuffer};
+use crate::plan::spatial_sort as plan;
 
 /// The most steps for which an order is kept.
 const MOST_STEPS_IN_ORDER: u64 = 4;
@@ -41,10 +42,9 @@ fn steps_in_order(n: u32) -> u64 {
 const _: () =
     assert!(STEPS_TO_MEASURE < STEPS_MEASURED && STEPS_MEASURED.is_multiple_of(STEPS_TO_MEASURE));
 
-/// Memory of a device for the spatial sort.
-pub(super) struct SpatialSort<D: Device> {
+/// State of the spatial sort.
+pub(super) struct SpatialSort {
     steps: Vec<Step>,
-    scratch: Vec<D::Buffer>,
     /// Steps for which an order is kept.
     steps_in_order: u64,
     /// Steps since the last look.
@@ -73,16 +73,18 @@ impl Seen {
     }
 }
 
-impl<D: Device> SpatialSort<D> {
+impl SpatialSort {
     /// With bodies in the slots of their numbers.
-    pub(super) fn new(device: &D, plan: plan::SpatialSort, n: u32) -> Result<Self, ForceError> {
-        let scratch = plan.scratch.iter().map(|&bytes| device.allocate(bytes));
-        let scratch = scratch.collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn new<D: Device>(
+        device: &D,
+        memory: &Memory<D>,
+        plan: plan::SpatialSort,
+        n: u32,
+    ) -> Result<Self, ForceError> {
         let slots = Slots::as_given(n);
-        device.upload(&scratch[SortBuffer::Numbers as usize], slots.numbers())?;
+        device.upload(memory.of(Buffer::numbers), slots.numbers())?;
         Ok(Self {
             steps: plan.steps,
-            scratch,
             steps_in_order: steps_in_order(n),
             age: 0,
             look: None,
@@ -107,12 +109,12 @@ impl<D: Device> Resident<D> {
     /// Returns the map from slots to bodies.
     pub(super) fn slots(&self) -> Result<Slots, ForceError> {
         let n = self.params.n;
-        let Some(kept) = &self.spatial_sort else {
+        if self.spatial_sort.is_none() {
             return Ok(Slots::as_given(n));
-        };
+        }
         let mut numbers = vec![0_u32; n as usize];
-        let place = &kept.scratch[SortBuffer::Numbers as usize];
-        self.device.download(place, &mut numbers)?;
+        self.device
+            .download(self.of(Buffer::numbers), &mut numbers)?;
         Ok(Slots::of(numbers))
     }
 
@@ -154,7 +156,8 @@ impl<D: Device> Resident<D> {
         (kept.age, kept.look) = (0, None);
         let (layout, stride) = (self.layout, self.params.stride);
         let mut state = pack::empty_sources(&layout, stride);
-        self.device.download(&self.state, state.bytes_mut())?;
+        self.device
+            .download(self.of(Buffer::state), state.bytes_mut())?;
         let (params, law) = (self.params, self.physics.law);
         Ok(Some(Seen {
             layout,
@@ -174,11 +177,10 @@ impl<D: Device> Resident<D> {
     }
 
     fn set_measured(&mut self, (separation, cube): &Measured) -> Result<(), ForceError> {
-        let Some(kept) = &self.spatial_sort else {
+        if self.spatial_sort.is_none() {
             return Ok(());
-        };
-        self.device
-            .upload(&kept.scratch[SortBuffer::Bounds as usize], cube)?;
+        }
+        self.device.upload(self.of(Buffer::bounds), cube)?;
         self.params.separation = *separation;
         Ok(())
     }
@@ -225,21 +227,18 @@ impl<D: Device> Resident<D> {
 
     /// Launches only: state, accelerations and numbers exchange places with their copies.
     fn sort(&mut self) -> Result<(), ForceError> {
-        if self.spatial_sort.is_some() {
-            self.unite()?; // those of fields are not sorted
-        }
-        let Some(mut kept) = self.spatial_sort.take() else {
+        let Some(kept) = &self.spatial_sort else {
             return Ok(());
         };
-        let sorted = self.carry_out(&kept.steps, &kept.scratch, self.params);
-        let mut exchange = |place: SortBuffer, buffer: &mut D::Buffer| {
-            std::mem::swap(&mut kept.scratch[place as usize], buffer);
-        };
-        exchange(SortBuffer::State, &mut self.state);
-        exchange(SortBuffer::Acceleration, &mut self.acceleration);
-        let (numbers, to) = (SortBuffer::Numbers as usize, SortBuffer::NumbersTo as usize);
-        kept.scratch.swap(numbers, to);
-        self.spatial_sort = Some(kept);
+        self.unite()?; // accelerations by fields are not sorted
+        let sorted = self.carry_out(&kept.steps, self.params);
+        for (of_now, of_sorted) in [
+            (Buffer::state, Buffer::state_to),
+            (Buffer::acceleration, Buffer::acceleration_to),
+            (Buffer::numbers, Buffer::numbers_to),
+        ] {
+            self.memory.exchange(of_now, of_sorted);
+        }
         sorted
     }
 

@@ -1,53 +1,46 @@
 //! Test particles on a device: sources apart from the bodies that they accelerate, and many steps at a time.
 
 use gpu_kernels::abi::{Move, Params, Systems};
-use gpu_kernels::entries::{Entry, Work};
+use gpu_kernels::entries::{Buffer, Entry, Work};
 use gpu_kernels::schedule::test_particles::room;
 
 use super::Resident;
 use crate::backend::{ForceError, HighestDerivative, Operation};
 use crate::force::device::Device;
+use crate::force::memory::Memory;
 use crate::frame::Frame;
-use crate::plan::{self, Buffer, ForcePlan, Launch, Step};
+use crate::plan::{self, ForcePlan, Kernel, Step};
 use crate::variants::Kernels;
 
 /// Bytes of the sources of all evaluations of the steps that are taken at a time: a part of the
 /// second-level cache of any GPU.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// The bodies that accelerate others, in memory of their own.
-pub(super) struct SourcesApart<D: Device> {
-    indices: D::Buffer,
-    sources: D::Buffer,
-    many: Option<ManySteps<D>>,
+/// The bodies that accelerate others, apart from all bodies.
+pub(super) struct SourcesApart {
+    many: Option<ManySteps>,
 }
 
-/// Kernels and buffers of many steps at a time, where sources are no more than a tile of the force has room for.
-struct ManySteps<D: Device> {
-    trace: &'static Entry,
-    trace_launch: Launch,
-    follow: &'static Entry,
-    follow_launch: Launch,
-    kept: D::Buffer,
+/// Kernels of many steps in one launch, where sources are no more than a tile of the force has room for.
+struct ManySteps {
+    trace: Kernel,
+    follow: Kernel,
     /// Evaluations that there is room for.
     evaluations: usize,
-    /// The moves of a step, and where a device has them.
-    moves: Option<(Vec<f64>, D::Buffer)>,
+    /// The moves of a step that the device has.
+    moves: Vec<f64>,
 }
 
-impl<D: Device> SourcesApart<D> {
-    pub(super) fn new(
+impl SourcesApart {
+    pub(super) fn new<D: Device>(
         device: &D,
+        memory: &mut Memory<D>,
         kernels: &Kernels,
         force: &ForcePlan,
         params: &Params,
         indices: &[u32],
     ) -> Result<Self, ForceError> {
-        let layout = &kernels.force.layout;
-        let count = params.sources_a_thread;
-        let bytes = layout.state_scalars * layout.stored.bytes();
-        let held = device.allocate(size_of_val(indices))?;
-        device.upload(&held, indices)?;
+        device.upload(memory.of(Buffer::indices), indices)?;
         let tiles = force.steps.iter().filter_map(|step| match step {
             Step::Launch { entry, launch, .. } if entry.symbol == kernels.force.symbol => {
                 Some(launch.block[0])
@@ -55,29 +48,22 @@ impl<D: Device> SourcesApart<D> {
             _ => None,
         });
         let tile = tiles.max().unwrap_or(0);
-        let many = if count <= tile {
-            Some(ManySteps::new(device, kernels.force, params)?)
+        let many = if params.sources_a_thread <= tile {
+            Some(ManySteps::new(device, memory, kernels.force, params)?)
         } else {
             None
         };
-        Ok(Self {
-            indices: held,
-            sources: device.allocate(room(count) as usize * bytes as usize)?,
-            many,
-        })
-    }
-
-    pub(super) fn indices(&self) -> &D::Buffer {
-        &self.indices
-    }
-
-    pub(super) fn sources(&self) -> &D::Buffer {
-        &self.sources
+        Ok(Self { many })
     }
 }
 
-impl<D: Device> ManySteps<D> {
-    fn new(device: &D, force: &'static Entry, params: &Params) -> Result<Self, ForceError> {
+impl ManySteps {
+    fn new<D: Device>(
+        device: &D,
+        memory: &mut Memory<D>,
+        force: &'static Entry,
+        params: &Params,
+    ) -> Result<Self, ForceError> {
         let Work::Force { numerics, .. } = force.work else {
             unreachable!("`{}` is no force", force.symbol)
         };
@@ -95,55 +81,46 @@ impl<D: Device> ManySteps<D> {
         let (count, limits) = (params.sources_a_thread, device.limits());
         let of_evaluation = room(count) as usize * force.layout.tile_bytes as usize;
         let evaluations = (KEPT_BYTES / of_evaluation).max(1);
+        memory.allocate(device, &[(Buffer::kept, evaluations * of_evaluation)])?;
+        let on_all = plan::one_dimensional(follow, params.n, plan::ELEMENTWISE_BLOCK, &limits)?;
         Ok(Self {
-            trace,
-            trace_launch: plan::one_dimensional(trace, count, room(count), &limits)?,
-            follow,
-            follow_launch: plan::one_dimensional(
-                follow,
-                params.n,
-                plan::ELEMENTWISE_BLOCK,
-                &limits,
-            )?,
-            kept: device.allocate(evaluations * of_evaluation)?,
+            trace: (
+                trace,
+                plan::one_dimensional(trace, count, room(count), &limits)?,
+            ),
+            follow: (follow, on_all),
             evaluations,
-            moves: None,
+            moves: vec![],
         })
     }
 }
 
 impl<D: Device> Resident<D> {
-    /// The sources of a plan that has them apart.
-    pub(super) fn sources_apart(&self) -> &SourcesApart<D> {
-        let sources = self.sources.as_ref();
-        sources.expect("a plan with sources apart is of a recipe with sources")
-    }
-
     /// The bodies that have energy, their number and the room of their buffer.
-    pub(super) fn weighed(&self) -> Result<(&D::Buffer, u32, u32), ForceError> {
-        let Some(apart) = &self.sources else {
-            return Ok((&self.state, self.params.n, self.params.stride));
-        };
+    pub(super) fn weighed(&self) -> Result<(Buffer, u32, u32), ForceError> {
+        if self.sources.is_none() {
+            return Ok((Buffer::state, self.params.n, self.params.stride));
+        }
         self.gather()?;
         let count = self.params.sources_a_thread;
-        Ok((&apart.sources, count, room(count)))
+        Ok((Buffer::sources, count, room(count)))
     }
 
     /// Copies the sources of the current state.
     fn gather(&self) -> Result<(), ForceError> {
-        let gathers = |step: &Step| match step {
-            Step::Launch { buffers, .. } => buffers.last() == Some(&Buffer::Sources),
-            _ => false,
+        let gathers = |step: &Step| {
+            step.entry()
+                .is_some_and(|entry| entry.work == Work::Sources)
         };
         let step = self.force_steps.iter().position(gathers);
         let step = step.expect("a plan with sources apart copies them");
-        self.carry_out(&self.force_steps[step..=step], &self.scratch, self.params)
+        self.carry_out(&self.force_steps[step..=step], self.params)
     }
 
     /// Takes steps of kicks and drifts, many at a time, where sources are few and nothing else
     /// accelerates the bodies. Returns whether it did.
     pub(super) fn follow(&mut self, times: u64, step: &[Operation]) -> Result<bool, ForceError> {
-        let suits = |many: &&mut ManySteps<D>| evaluations_of(step) <= many.evaluations;
+        let suits = |many: &&mut ManySteps| evaluations_of(step) <= many.evaluations;
         let many = self.sources.as_mut().and_then(|each| each.many.as_mut());
         let (Some(moves), Some(many), None) = (
             moves_of(step, &self.frame),
@@ -152,10 +129,11 @@ impl<D: Device> Resident<D> {
         ) else {
             return Ok(false);
         };
-        if !matches!(&many.moves, Some((known, _)) if *known == moves) {
+        if many.moves != moves {
             let buffer = self.device.allocate(size_of_val(&moves[..]))?;
             self.device.upload(&buffer, &moves)?;
-            many.moves = Some((moves, buffer));
+            self.memory.put(Buffer::moves, buffer);
+            many.moves = moves;
         }
         let at_once = (many.evaluations / evaluations_of(step).max(1)) as u64;
         let mut left = times;
@@ -170,10 +148,8 @@ impl<D: Device> Resident<D> {
     /// Takes so many steps of the moves that the device has.
     fn take_steps(&self, steps: u32) -> Result<(), ForceError> {
         self.gather()?;
-        let apart = self.sources_apart();
-        let many = apart.many.as_ref();
-        let many = many.and_then(|many| Some((many, many.moves.as_ref()?)));
-        let (many, (_, moves)) = many.expect("`follow` has seen them");
+        let many = self.sources.as_ref().and_then(|apart| apart.many.as_ref());
+        let many = many.expect("`follow` has seen them");
         let force = self.force_params();
         let params = Params {
             systems: Systems {
@@ -182,22 +158,8 @@ impl<D: Device> Resident<D> {
             },
             ..force
         };
-        let traced = [
-            &apart.sources,
-            &self.acceleration,
-            &apart.indices,
-            moves,
-            &many.kept,
-        ];
-        let followed = [&self.state, &self.acceleration, moves, &many.kept];
-        // SAFETY: state, accelerations and sources of the kernels' layout and strides, the sources'
-        // indices, the moves of a step with its end, and room for the sources at each evaluation.
-        unsafe {
-            self.device
-                .launch(many.trace, many.trace_launch, &traced, params)?;
-            self.device
-                .launch(many.follow, many.follow_launch, &followed, params)
-        }
+        self.launch(many.trace, params)?;
+        self.launch(many.follow, params)
     }
 }
 

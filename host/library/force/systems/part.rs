@@ -1,15 +1,15 @@
-//! The systems of one GPU: their memory, there and on the host, and the one place where a plan of many
-//! systems is carried out.
+//! The systems of one GPU: their memory, there and on the host, and the work of a plan of many systems.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpu_kernels::entries::Entry;
+use gpu_kernels::entries::{Buffer, Entry};
 use gpu_kernels::layout::Field;
 
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::force::device::Streams;
+use crate::force::memory::Memory;
 use crate::force::pack::{self, POSITION, Scalars, VELOCITY};
 use crate::frame::Frame;
 use crate::plan::systems::{Item, SystemsPlan, Task};
@@ -34,10 +34,9 @@ pub(super) struct Part<D: Streams> {
     streams: Vec<D::Stream>,
     /// On the device; two, if steps go from one to the other.
     states: Vec<D::Buffer>,
-    /// Partial sums that one kernel leaves to the other.
-    slabs: Option<D::Buffer>,
-    records: D::Buffer,
-    /// Contents of `records`.
+    /// [Records](Buffer::records), and [sums](Buffer::slabs) that one kernel leaves to the other.
+    memory: Memory<D>,
+    /// Contents of the records.
     recorded: Vec<Record>,
     /// The bodies' place between runs.
     host: D::HostMemory,
@@ -63,9 +62,12 @@ impl<D: Streams> Part<D> {
         let states = 1 + usize::from(plan.is_double_buffered());
         let states = (0..states).map(|_| device.allocate(bytes));
         let states = states.collect::<Result<_, _>>()?;
-        let slabs = plan.slabs_bytes().map(|bytes| device.allocate(bytes));
-        let slabs = slabs.transpose()?;
-        let records = device.allocate(systems as usize * size_of::<Record>())?;
+        let mut memory = Memory::new();
+        let records = systems as usize * size_of::<Record>();
+        memory.allocate(&*device, &[(Buffer::records, records)])?;
+        if let Some(bytes) = plan.slabs_bytes() {
+            memory.allocate(&*device, &[(Buffer::slabs, bytes)])?;
+        }
         let streams = (0..plan.streams).map(|_| device.stream());
         let streams = streams.collect::<Result<_, _>>()?;
         let host = device.host_memory(bytes, plan.copies_are_queued())?;
@@ -75,8 +77,7 @@ impl<D: Streams> Part<D> {
             bodies: range.clone(),
             streams,
             states,
-            slabs,
-            records,
+            memory,
             recorded: vec![],
             host,
         };
@@ -145,7 +146,8 @@ impl<D: Streams> Part<D> {
         marked: &mut Option<Vec<Marked<D::Mark>>>,
     ) -> Result<(), ForceError> {
         if self.recorded != records {
-            self.device.upload(&self.records, &records)?;
+            self.device
+                .upload(self.memory.of(Buffer::records), &records)?;
             self.recorded = records;
         }
         let items = self.plan.items(steps);
@@ -199,17 +201,11 @@ impl<D: Streams> Part<D> {
         };
         let stream = &self.streams[item.stream as usize];
         let (entry, launch, params) = self.plan.launch(item);
-        let mut buffers = vec![&self.states[from], &self.records];
-        if self.plan.is_double_buffered() {
-            buffers.push(&self.states[1 - from]);
-        }
-        buffers.extend(&self.slabs);
-        // SAFETY: buffers of the plan's layout, stride and systems; work on a system is queued in one stream, or
-        // with a join in between.
-        unsafe {
-            self.device
-                .launch_in(stream, entry, launch, &buffers, params)
-        }
+        let before = &self.states[from];
+        let mut given = vec![(Buffer::state, before), (Buffer::from, before)];
+        given.extend(self.states.get(1 - from).map(|after| (Buffer::to, after)));
+        self.memory
+            .launch_in(&self.device, stream, (entry, launch), &given, params)
     }
 
     /// Queues launches of the one stream, which may be recorded and replayed where they repeat themselves.

@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::{SPAN, clock};
 
 use super::{LOOK, Words};
@@ -100,7 +101,7 @@ impl<D: Device> Resident<D> {
 
     fn local_bodies(&self) -> Result<Vec<Local>, ForceError> {
         let (layout, stride) = (&self.layout, self.params.stride);
-        let state = self.fetch(&self.state, pack::empty_state(layout, stride))?;
+        let state = self.fetch(self.of(Buffer::state), pack::empty_state(layout, stride))?;
         let fields = |fields| pack::local_fields(layout, stride, &state, fields, self.params.n);
         let both = fields(POSITION).into_iter().zip(fields(VELOCITY));
         Ok(both.map(|(x, v)| [x, v]).collect())

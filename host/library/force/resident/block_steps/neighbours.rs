@@ -2,54 +2,30 @@
 //! launches of a span, which are the same where several devices share the bodies.
 
 use gpu_kernels::abi::Params;
-use gpu_kernels::entries::Entry;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::neighbour_scheme::LARGEST_REGULAR;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, clock};
 
-use super::regular::Regular;
 use super::{RECORDED, Resident, Words};
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
 use crate::force::device::Device;
-use crate::force::resident::external::Fielded;
 use crate::neighbours;
-use crate::plan::Launch;
+use crate::plan::Kernel;
 use crate::plan::block_steps::Part;
 use crate::plan::neighbours::{self as plan, NeighbourPlan, RegularForces};
 
-/// Buffers of a neighbour scheme.
-pub(in crate::force::resident) struct Neighbours<D: Device> {
+/// A neighbour scheme: its launches, and what a device knows of it.
+pub(in crate::force::resident) struct Neighbours {
     pub(in crate::force::resident) plan: NeighbourPlan,
     /// True for each body that has mass.
     massive: Vec<bool>,
-    /// Radius of the sphere, infinite where all are neighbours, and the regular step that is allowed,
-    /// of each body, in local units.
-    pub(in crate::force::resident) spheres: D::Buffer,
-    regular_steps: D::Buffer,
-    pub(super) records: D::Buffer,
-    pub(super) lists: D::Buffer,
-    pub(super) counts: D::Buffer,
-    irregular_targets: D::Buffer,
-    pub(super) regular_targets: D::Buffer,
-    /// Of the block steps of both parities: those of one are read while those of the next are written.
-    pub(in crate::force::resident) sums: [Sums<D>; 2],
-    segments: D::Buffer,
-    /// Of regular forces that the host launches.
-    pub(super) regular: Option<Regular<D>>,
-}
-
-/// Sums of targets.
-pub(in crate::force::resident) struct Sums<D: Device> {
-    /// Over neighbours.
-    pub(in crate::force::resident) irregular: D::Buffer,
-    /// Over all others, and over the new list, where regular steps end.
-    pub(in crate::force::resident) regular: D::Buffer,
 }
 
 /// Parity of the sums that the ends of steps read.
-pub(in crate::force::resident) fn parity_of_sums(phase: Phase, parity: u16) -> usize {
+pub(in crate::force::resident) const fn parity_of_sums(phase: Phase, parity: u16) -> u16 {
     match phase {
-        Phase::Step => parity.into(),
+        Phase::Step => parity,
         _ => 1, // those of the lists of all bodies
     }
 }
@@ -151,44 +127,27 @@ impl<D: Device> Resident<D> {
         let wanted = wanted.min(n);
         let slices = blocks.slices();
         let limits = self.device.limits();
-        let plan = plan::plan((wanted, forces), part, external, n, slices, &limits)?;
+        let mut plan = plan::plan((wanted, forces), part, external, n, slices, &limits)?;
         let kernels = [plan.force, plan.search, plan.correct, plan.first];
         for (entry, _) in kernels.into_iter().chain(plan.step) {
             self.device.prepare(entry)?;
         }
-        let device = &*self.device;
-        let (each, bytes) = (n as usize, plan.bytes);
-        let sums = || -> Result<_, ForceError> {
-            Ok(Sums {
-                irregular: device.allocate(bytes.irregular_sums)?,
-                regular: device.allocate(bytes.regular_sums)?,
-            })
-        };
-        let neighbours = Neighbours {
-            plan,
-            massive: bodies.mass.iter().map(|&mass| mass != 0.0).collect(),
-            spheres: device.allocate(each * size_of::<[f64; 2]>())?,
-            regular_steps: device.allocate(each * size_of::<u64>())?,
-            records: device.allocate(bytes.records)?,
-            lists: device.allocate(bytes.lists)?,
-            counts: device.allocate(each * size_of::<u32>())?,
-            irregular_targets: device.allocate(bytes.irregular_targets)?,
-            regular_targets: device.allocate(bytes.regular_targets)?,
-            sums: [sums()?, sums()?],
-            segments: device.allocate(bytes.segments)?,
-            regular: plan.regular.map(|plan| self.regular(plan)).transpose()?,
-        };
+        if let Some(regular) = &mut plan.regular {
+            *regular = self.prepared(*regular)?;
+        }
+        self.memory.allocate(&self.device, &plan.buffers(n))?;
+        let massive = bodies.mass.iter().map(|&mass| mass != 0.0).collect();
         if let Some(blocks) = &mut self.blocks {
-            blocks.neighbours = Some(neighbours);
+            blocks.neighbours = Some(Neighbours { plan, massive });
         }
         Ok(self)
     }
 
-    pub(in crate::force::resident) fn scheme(&self) -> Option<&Neighbours<D>> {
+    pub(in crate::force::resident) fn scheme(&self) -> Option<&Neighbours> {
         self.blocks.as_ref()?.neighbours.as_ref()
     }
 
-    pub(in crate::force::resident) fn neighbours(&self) -> Result<&Neighbours<D>, ForceError> {
+    pub(in crate::force::resident) fn neighbours(&self) -> Result<&Neighbours, ForceError> {
         self.scheme().ok_or(ForceError::NoBlockSteps)
     }
 
@@ -202,7 +161,7 @@ impl<D: Device> Resident<D> {
         words[clock::WANTED as usize] = neighbours.plan.wanted.into();
         words[clock::ROOM as usize] = neighbours.plan.room.into();
         words[clock::LIST as usize] = neighbours.plan.entries.into();
-        words[clock::BY_HOST as usize] = neighbours.regular.is_some().into();
+        words[clock::BY_HOST as usize] = neighbours.plan.regular.is_some().into();
         words[clock::IN_ONE as usize] = neighbours.plan.step.is_some().into();
     }
 
@@ -224,35 +183,23 @@ impl<D: Device> Resident<D> {
     /// Gives bodies the spheres that are fitted.
     pub(in crate::force::resident) fn set_radii(&self, radii: &[f64]) -> Result<(), ForceError> {
         let spheres: Vec<[f64; 2]> = radii.iter().map(|&radius| [radius, 0.0]).collect();
-        self.device.upload(&self.neighbours()?.spheres, &spheres)
+        self.device.upload(self.of(Buffer::spheres), &spheres)
     }
 
     /// Chooses the first steps of the bodies whose lists this device has.
     pub(in crate::force::resident) fn launch_neighbour_first(&self) -> Result<(), ForceError> {
-        let neighbours = self.neighbours()?;
-        let buffers = [
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &self.blocks()?.higher,
-            &neighbours.lists,
-            &neighbours.counts,
-            &neighbours.sums[parity_of_sums(Phase::Begin, 1)].regular,
-            &self.blocks()?.time,
-            &neighbours.spheres,
-            &self.blocks()?.steps,
-        ];
-        // SAFETY: the buffers that the kernel names, as the plan sized them.
-        unsafe { self.launch_neighbours(neighbours.plan.first, &buffers, Phase::Begin, 0) }
+        let sums = parity_of_sums(Phase::Begin, 1);
+        self.launch_neighbours(self.neighbours()?.plan.first, (Phase::Begin, 0), sums)
     }
 
     /// The first steps that this device has chosen, in the order of places.
     pub(in crate::force::resident) fn own_first_steps(&self) -> Result<Vec<FirstStep>, ForceError> {
-        let (blocks, neighbours, n) = (self.blocks()?, self.neighbours()?, self.params.n);
+        let (neighbours, n) = (self.neighbours()?, self.params.n);
         let (mut steps, mut spheres) =
             (vec![f64::NAN; n as usize], vec![[f64::NAN; 2]; n as usize]);
-        self.device.download(&blocks.steps, &mut steps)?;
-        self.device.download(&neighbours.spheres, &mut spheres)?;
+        self.device.download(self.of(Buffer::steps), &mut steps)?;
+        self.device
+            .download(self.of(Buffer::spheres), &mut spheres)?;
         let own = neighbours.plan.places(n);
         let bodies = neighbours.plan.by_places(n).skip(own.start).take(own.len());
         let step = |body: u32| {
@@ -267,15 +214,15 @@ impl<D: Device> Resident<D> {
         &self,
         all: &[FirstStep],
     ) -> Result<(), ForceError> {
-        let (blocks, neighbours, n) = (self.blocks()?, self.neighbours()?, self.params.n);
+        let (neighbours, n) = (self.neighbours()?, self.params.n);
         let (mut steps, mut spheres) =
             (vec![f64::NAN; n as usize], vec![[f64::NAN; 2]; n as usize]);
         for (body, &[step, radius, regular]) in neighbours.plan.by_places(n).zip(all) {
             steps[body as usize] = step;
             spheres[body as usize] = [radius, regular];
         }
-        self.device.upload(&blocks.steps, &steps)?;
-        self.device.upload(&neighbours.spheres, &spheres)
+        self.device.upload(self.of(Buffer::steps), &steps)?;
+        self.device.upload(self.of(Buffer::spheres), &spheres)
     }
 
     pub(in crate::force::resident) fn neighbour_params(
@@ -292,18 +239,16 @@ impl<D: Device> Resident<D> {
         })
     }
 
-    /// # Safety
-    /// The buffers are those of the kernel, in order.
-    unsafe fn launch_neighbours(
+    /// Launches a kernel on the sums of the parity `sums`.
+    fn launch_neighbours(
         &self,
-        (entry, launch): (&'static Entry, Launch),
-        buffers: &[&D::Buffer],
-        phase: Phase,
-        parity: u16,
+        kernel: Kernel,
+        (phase, parity): (Phase, u16),
+        sums: u16,
     ) -> Result<(), ForceError> {
         let params = self.neighbour_params(phase, parity, 0)?;
-        // SAFETY: the caller's promise.
-        unsafe { self.device.launch(entry, launch, buffers, params) }
+        self.memory
+            .launch_renamed(&self.device, kernel, plan::of_parity(sums), params)
     }
 
     /// Takes block step `number` of those that are launched one after another, if it is one of those in which no
@@ -313,49 +258,9 @@ impl<D: Device> Resident<D> {
         let Some(step) = plan.filter(|_| number % IN_A_ROW < PLAIN) else {
             return Ok(false);
         };
-        let neighbours = self.neighbours()?;
-        let mut buffers = self.of_own_bodies()?;
-        buffers.extend([&neighbours.lists, &neighbours.counts]);
-        buffers.extend(self.external.as_ref().map(Fielded::numbers));
-        // SAFETY: the kernel's buffers, as the plan sized them; fields in the frame of the bodies where the plan's kernel
-        // takes them.
-        unsafe { self.launch_neighbours(step, &buffers, Phase::Step, number % 2)? };
+        let parity = number % 2;
+        self.launch_neighbours(step, (Phase::Step, parity), parity)?;
         Ok(true)
-    }
-
-    /// Buffers of what blocks have of their own bodies, in the order of kernels that end steps.
-    fn of_own_bodies(&self) -> Result<Vec<&D::Buffer>, ForceError> {
-        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
-        Ok(vec![
-            &self.state,
-            &self.acceleration,
-            self.jerks()?.jerk(),
-            &blocks.higher, // whose room regular forces take, for fourth order has no snaps
-            &neighbours.spheres,
-            &neighbours.regular_steps,
-            &blocks.levels,
-            &blocks.steps,
-            &neighbours.records,
-            &blocks.posts,
-            &blocks.time,
-        ])
-    }
-
-    /// Buffers of the ends of steps, in order, with these sums or their addresses.
-    pub(in crate::force::resident) fn of_neighbour_correct<'a>(
-        &'a self,
-        sums: &'a Sums<D>,
-    ) -> Result<Vec<&'a D::Buffer>, ForceError> {
-        let neighbours = self.neighbours()?;
-        let mut buffers = self.of_own_bodies()?;
-        buffers.extend([
-            &neighbours.irregular_targets,
-            &neighbours.regular_targets,
-            &sums.irregular,
-            &sums.regular,
-        ]);
-        buffers.extend(self.external.as_ref().map(Fielded::numbers));
-        Ok(buffers)
     }
 
     /// True if it has a neighbour scheme.
@@ -366,7 +271,7 @@ impl<D: Device> Resident<D> {
 
 impl<D: Device> NeighbourLaunches for Resident<D> {
     fn make_lists(&self, search: bool, phase: Phase) -> Result<(), ForceError> {
-        if self.neighbours()?.regular.is_none() {
+        if self.neighbours()?.plan.regular.is_none() {
             return self.sweep_lists(search, phase);
         }
         self.launch_neighbour_corrects(phase, 0)?;
@@ -383,35 +288,20 @@ impl<D: Device> NeighbourLaunches for Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<bool, ForceError> {
-        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
+        let plan = &self.neighbours()?.plan;
         let kernel = match search {
-            true => neighbours.plan.search,
-            false => neighbours.plan.force,
+            true => plan.search,
+            false => plan.force,
         };
-        let sums = &neighbours.sums[usize::from(parity)];
-        let buffers = [
-            &neighbours.records,
-            &neighbours.lists,
-            &neighbours.counts,
-            &neighbours.irregular_targets,
-            &neighbours.regular_targets,
-            &blocks.posts,
-            &blocks.time,
-            &sums.irregular,
-            &neighbours.sums[usize::from(parity ^ 1)].irregular,
-            &neighbours.segments,
-            &sums.regular,
-        ];
-        // SAFETY: the buffers that both kernels name, as the plan sized them.
-        unsafe { self.launch_neighbours(kernel, &buffers, phase, parity) }?;
+        self.launch_neighbours(kernel, (phase, parity), parity)?;
         Ok(true)
     }
 
     fn launch_neighbour_corrects(&self, phase: Phase, parity: u16) -> Result<(), ForceError> {
-        let neighbours = self.neighbours()?;
-        let buffers = self.of_neighbour_correct(&neighbours.sums[parity_of_sums(phase, parity)])?;
-        // SAFETY: as in `launch_neighbour_forces`; fields in the frame of the bodies where the plan's
-        // kernel takes them.
-        unsafe { self.launch_neighbours(neighbours.plan.correct, &buffers, phase, parity) }
+        let (kernel, sums) = (
+            self.neighbours()?.plan.correct,
+            parity_of_sums(phase, parity),
+        );
+        self.launch_neighbours(kernel, (phase, parity), sums)
     }
 }

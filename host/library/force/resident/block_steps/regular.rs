@@ -1,67 +1,46 @@
 //! Regular forces of a neighbour scheme that the host launches, where block steps wait for them.
 
+use std::slice;
+
 use gpu_kernels::abi::Params;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::neighbours::{Phase, RegularProgress, clock};
 
 use super::{Resident, Words};
 use crate::backend::ForceError;
 use crate::force::device::Device;
 use crate::force::{order, pack};
-use crate::plan::regular::{RegularBuffer, RegularLaunch, RegularPlan};
-use crate::plan::spatial_sort::{self, SortBuffer};
-
-/// Buffers of regular forces that the host launches.
-pub(super) struct Regular<D: Device> {
-    plan: RegularPlan,
-    /// In the order of [`OwnBuffer`](crate::plan::regular::OwnBuffer).
-    own: Vec<D::Buffer>,
-    /// Of the orders of all bodies and of the targets.
-    orders: [Vec<D::Buffer>; 2],
-}
+use crate::plan::regular::RegularPlan;
 
 impl<D: Device> Resident<D> {
-    /// Buffers of regular forces, with kernels that are ready.
-    pub(super) fn regular(&self, plan: RegularPlan) -> Result<Regular<D>, ForceError> {
+    /// Regular forces on tensor cores where the device has them, with kernels that are ready.
+    pub(super) fn prepared(&self, plan: RegularPlan) -> Result<RegularPlan, ForceError> {
         let plan = plan.with_tensor_cores(self.device.has(RegularPlan::tensor()));
         for entry in plan.entries() {
             self.device.prepare(entry)?;
         }
-        let allocate = |bytes: &[usize]| -> Result<Vec<D::Buffer>, ForceError> {
-            bytes
-                .iter()
-                .map(|&bytes| self.device.allocate(bytes))
-                .collect()
-        };
-        let order = || allocate(&spatial_sort::order_scratch(self.params.n));
-        Ok(Regular {
-            own: allocate(&plan.bytes)?,
-            orders: [order()?, order()?],
-            plan,
-        })
+        Ok(plan)
     }
 
     /// Returns whether block steps wait for regular forces that the host launches.
     pub(super) fn waits_for_host(&self) -> bool {
-        self.scheme().is_some_and(|scheme| scheme.regular.is_some())
+        self.scheme()
+            .is_some_and(|scheme| scheme.plan.regular.is_some())
     }
 
     /// Puts the cube around the bodies, in which the launches of regular forces put them in order. The cube is of the
     /// bodies at the beginning of a span, so that a resumed run has the same cube.
     pub(super) fn set_cube(&self) -> Result<(), ForceError> {
-        let regular = self.scheme().and_then(|scheme| scheme.regular.as_ref());
-        let Some(regular) = regular else {
+        if !self.waits_for_host() {
             return Ok(());
-        };
+        }
         let (layout, Params { n, stride, .. }) = (&self.layout, self.params);
-        let state = self.fetch(&self.state, pack::empty_sources(layout, stride))?;
+        let state = pack::empty_sources(layout, stride);
+        let state = self.fetch(self.of(Buffer::state), state)?;
         let (positions, masses) = pack::local_sources(layout, stride, &state, n);
         let softening = self.params.softening_squared.sqrt();
         let (_, cube) = order::measured(&positions, &masses, self.physics.law, softening);
-        for order in &regular.orders {
-            self.device
-                .upload(&order[SortBuffer::Bounds as usize], &cube)?;
-        }
-        Ok(())
+        self.device.upload(self.of(Buffer::bounds), &cube)
     }
 
     /// Launches the regular forces that block steps wait for, by the words of the clock after a block step. The step
@@ -89,38 +68,13 @@ impl<D: Device> Resident<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let (blocks, neighbours) = (self.blocks()?, self.neighbours()?);
-        let Some(regular) = &neighbours.regular else {
+        let plan = &self.neighbours()?.plan;
+        let Some(regular) = &plan.regular else {
             return Ok(());
         };
-        let of = |name: &RegularBuffer| match *name {
-            RegularBuffer::Records => &neighbours.records,
-            RegularBuffer::Targets => &neighbours.regular_targets,
-            RegularBuffer::Posts => &blocks.posts,
-            RegularBuffer::Time => &blocks.time,
-            RegularBuffer::Lists => &neighbours.lists,
-            RegularBuffer::Counts => &neighbours.counts,
-            RegularBuffer::Sums => &neighbours.sums[usize::from(parity)].regular,
-            RegularBuffer::Own(own) => &regular.own[own as usize],
-            RegularBuffer::OrderOfBodies(index) => &regular.orders[0][index],
-            RegularBuffer::OrderOfTargets(index) => &regular.orders[1][index],
-        };
-        let which = (phase, parity);
-        let launches = regular
-            .plan
-            .launches(&neighbours.plan, targets, which, self.params)?;
-        for RegularLaunch {
-            entry,
-            launch,
-            buffers,
-            params,
-        } in launches
-        {
-            let buffers: Vec<_> = buffers.iter().map(of).collect();
-            // SAFETY: the plan names the buffers that the kernel takes, and sized them.
-            unsafe { self.device.launch(entry, launch, &buffers, params)? };
-        }
-        Ok(())
+        let steps = regular.launches(plan, targets, (phase, parity), self.params)?;
+        let mut steps = steps.iter();
+        steps.try_for_each(|(step, params)| self.carry_out(slice::from_ref(step), *params))
     }
 }
 
@@ -213,13 +167,12 @@ mod tests {
         resident.begin_span_of_neighbours().expect("emulated");
         let device = &*resident.device;
         let mut counts = vec![0_u32; n];
-        let neighbours = resident.neighbours().expect("there");
         device
-            .download(&neighbours.counts, &mut counts)
+            .download(resident.of(Buffer::counts), &mut counts)
             .expect("emulated");
         let stride = resident.params.stride as usize;
         let mut vectors = vec![[0.0_f64; 4]; 2 * stride];
-        let higher = &resident.blocks().expect("there").higher;
+        let higher = resident.of(Buffer::higher);
         device.download(higher, &mut vectors).expect("emulated");
         let of = |from: usize| {
             let vectors = vectors[from..from + n].iter();
@@ -249,8 +202,8 @@ mod tests {
                 let mut resident = resident(&bodies, softening, wanted, forces);
                 let blocks = resident.blocks.as_mut().expect("there");
                 let neighbours = blocks.neighbours.as_mut().expect("there");
-                if let Some(regular) = &mut neighbours.regular {
-                    regular.plan = regular.plan.with_tensor_cores(on_tensor);
+                if let Some(regular) = &mut neighbours.plan.regular {
+                    *regular = regular.with_tensor_cores(on_tensor);
                 }
                 begun(&mut resident)
             };

@@ -4,23 +4,27 @@
 
 use std::ops::ControlFlow;
 
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::Phase;
 
 use super::Several;
 use crate::backend::{Backend, BlockCounts, BlockSteps, ForceError};
-use crate::force::device::Peers;
+use crate::force::device::{Device, Peers};
 use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::NeighbourLaunches;
 use crate::force::resident::block_steps::{MOST_RECORDS, RECORDED, Words, run_span, with_chosen};
 use crate::plan::block_steps::{BlockKernels, BlockPlan, BlockScheme};
 
-/// Sums over the sources of a device, which all devices read.
-pub(super) struct Rows<D: Peers> {
-    /// Of the block steps of both parities, so that a device writes those of one while others still read those
-    /// of the other.
-    sums: [D::Buffer; 2],
-    /// Addresses of the sums of all devices, of each parity.
-    addresses: [D::Buffer; 2],
+/// Addresses, of each parity, of the [rows](row_of) of all devices.
+pub(super) type RowAddresses<D> = [<D as Device>::Buffer; 2];
+
+/// Sums over the sources of a device, which all devices read. A device writes the sums of one parity while others still
+/// read the sums of the other.
+const fn row_of(parity: u16) -> Buffer {
+    match parity {
+        0 => Buffer::row,
+        _ => Buffer::row_before,
+    }
 }
 
 impl<D: Peers> Several<D> {
@@ -43,15 +47,10 @@ impl<D: Peers> Several<D> {
             .exchange
             .map(|exchange| exchange.with_blocks(&self.parts[0]));
         self.exchange = exchange.transpose()?;
-        let sums = |part: &Resident<D>| -> Result<_, ForceError> {
-            let bytes = part.blocks()?.plan.row;
-            Ok([part.device.allocate(bytes)?, part.device.allocate(bytes)?])
-        };
-        let sums = self.parts.iter().map(sums);
-        let sums = sums.collect::<Result<Vec<_>, _>>()?;
         let addresses = |device: &D| -> Result<_, ForceError> {
-            let of = |parity: usize| {
-                let own: Vec<_> = sums.iter().map(|sums| &sums[parity]).collect();
+            let of = |parity| {
+                let rows = self.parts.iter().map(|part| part.of(row_of(parity)));
+                let own: Vec<_> = rows.collect();
                 let addresses = match &self.exchange {
                     Some(exchange) => exchange.addresses(device, own[0])?,
                     None => own.iter().map(|row| device.kept_address(row)).collect(),
@@ -63,33 +62,28 @@ impl<D: Peers> Several<D> {
             Ok([of(0)?, of(1)?])
         };
         let addresses = self.devices.iter().map(|device| addresses(device));
-        let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
-        let rows = sums.into_iter().zip(addresses);
-        self.rows = rows
-            .map(|(sums, addresses)| Rows { sums, addresses })
-            .collect();
+        self.rows = addresses.collect::<Result<Vec<_>, _>>()?;
         Ok(self)
     }
 
     /// The forces on active bodies, on all devices; what they do after it waits for those of all. False where ranks
     /// know that the span is over.
     fn launch_block_forces(&self, kernels: &BlockKernels, parity: u16) -> Result<bool, ForceError> {
-        let of_parity = usize::from(parity);
         if let Some(exchange) = &self.exchange {
             exchange.ask_for_targets(&self.parts[0])?;
         }
-        for (part, rows) in self.parts.iter().zip(&self.rows) {
+        for part in &self.parts {
             part.launch_block_force(kernels, parity)?;
             // Others have read the sums that are overwritten: in the block step before the last, since which this
             // device has waited for them; or they have been sent, which is waited for.
-            part.launch_block_gather(kernels, parity, &rows.sums[of_parity])?;
+            part.launch_block_gather(kernels, parity, row_of(parity))?;
         }
         match &self.exchange {
             Some(exchange) => {
                 let part = &self.parts[0];
                 let targets = exchange.number_of_targets(part, parity)?;
                 let bytes = targets.unwrap_or(0) * kernels.row_bytes();
-                exchange.swap_rows(&part.device, &self.rows[0].sums[of_parity], bytes)?;
+                exchange.swap_rows(&part.device, part.of(row_of(parity)), bytes)?;
                 Ok(targets.is_some())
             }
             None => {
@@ -105,9 +99,8 @@ impl<D: Peers> Several<D> {
         phase: Phase,
         parity: u16,
     ) -> Result<(), ForceError> {
-        let (entry, launch) = kernels.correct;
-        let of_parity = usize::from(parity);
-        let mut sums: Vec<_> = self.rows.iter().map(|rows| &rows.sums[of_parity]).collect();
+        let rows = self.parts.iter().map(|part| part.of(row_of(parity)));
+        let mut sums: Vec<_> = rows.collect();
         if let Some(exchange) = &self.exchange {
             sums.push(exchange.rows()?);
         }
@@ -115,14 +108,11 @@ impl<D: Peers> Several<D> {
             Phase::Step | Phase::First => &*sums,
             Phase::All | Phase::Begin => &[],
         };
-        for (part, rows) in self.parts.iter().zip(&self.rows) {
-            let buffers = part.of_block_correct(&rows.addresses[of_parity])?;
+        for (part, addresses) in self.parts.iter().zip(&self.rows) {
+            let given = [(Buffer::partials, &addresses[usize::from(parity)])];
             let params = part.block_params(kernels, phase, parity)?;
-            // SAFETY: the kernel's buffers, with the addresses of rows of all devices, as the plan sized them.
-            unsafe {
-                part.device
-                    .launch_reading(entry, launch, &buffers, read, params)?;
-            }
+            part.memory
+                .launch_reading(&part.device, kernels.correct, &given, read, params)?;
         }
         Ok(())
     }
@@ -509,11 +499,10 @@ mod tests {
     }
 
     fn launch_without_meeting(several: &Several<Emulator>, steps: &BlockKernels, parity: u16) {
-        for (part, rows) in several.parts.iter().zip(&several.rows) {
+        for part in &several.parts {
             part.launch_block_force(steps, parity).expect("emulated");
-            let row = &rows.sums[usize::from(parity)];
-            part.launch_block_gather(steps, parity, row)
-                .expect("emulated");
+            let gathered = part.launch_block_gather(steps, parity, row_of(parity));
+            gathered.expect("emulated");
         }
     }
 

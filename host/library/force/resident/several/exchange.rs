@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use gpu_kernels::abi::Share;
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::neighbours::RegularProgress;
 use gpu_kernels::schedule::block_steps::{SPAN, clock, neighbours, targets, targets_by_block};
 
@@ -17,6 +18,7 @@ use crate::force::device::{Peers, Streams};
 use crate::force::pack;
 use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::FirstStep;
+use crate::plan::neighbours::sums_of_parity;
 use crate::plan::shares::{SharedRecipe, Union};
 use crate::plan::{Limits, Recipe};
 use crate::ranks::{Team, UNAVAILABLE};
@@ -132,7 +134,7 @@ impl<D: Peers> Exchange<D> {
         let computed = part.launch_energy().and_then(|()| part.energy_sums());
         let mine = self.or_end(computed);
         let state = pack::empty_state(&part.layout, part.params.stride);
-        let state = self.or_end(part.fetch(&part.state, state));
+        let state = self.or_end(part.fetch(part.of(Buffer::state), state));
         self.team.check_bodies(crc32fast::hash(state.bytes()));
         self.team.gather(&mine, &self.energies)
     }
@@ -146,11 +148,9 @@ impl<D: Peers> Exchange<D> {
     fn bodies(&self, part: &Resident<D>, bodies: &[Range<u32>]) -> Result<(), ForceError> {
         part.launch_pairs()?;
         let slices = slices(part, bodies);
-        self.complete(&part.device, &part.acceleration, &slices)?;
-        match &part.jerks {
-            Some(jerks) => self.complete(&part.device, jerks.jerk(), &slices),
-            None => Ok(()),
-        }
+        let vectors = [Buffer::acceleration, Buffer::jerk];
+        let mut vectors = vectors.into_iter().filter_map(|name| part.memory.get(name));
+        vectors.try_for_each(|buffer| self.complete(&part.device, buffer, &slices))
     }
 
     /// As [`Union::Sums`].
@@ -169,13 +169,14 @@ impl<D: Peers> Exchange<D> {
         };
         let places: Vec<_> = (0..slices.len()).map(place).collect();
         part.launch_pairs()?;
-        let sent = Pieces::new(&part.acceleration, &slices);
-        self.swap(device, sent, Pieces::new(&adder.parts, &places))?;
+        let acceleration = part.of(Buffer::acceleration);
+        let sent = Pieces::new(acceleration, &slices);
+        self.swap(device, sent, Pieces::new(adder.parts(), &places))?;
         let own = places[rank].start;
-        device.copy_from(&adder.parts, own, &part.acceleration, mine.clone())?;
+        device.copy_from(adder.parts(), own, acceleration, mine.clone())?;
         adder.launch(device)?;
-        device.copy_from(&part.acceleration, mine.start, &adder.sums, 0..mine.len())?;
-        self.complete(device, &part.acceleration, &slices)
+        device.copy_from(acceleration, mine.start, adder.sums(), 0..mine.len())?;
+        self.complete(device, acceleration, &slices)
     }
 
     /// As [`Union::Chain`].
@@ -191,16 +192,16 @@ impl<D: Peers> Exchange<D> {
                 (0..self.team.size()).map(bytes).collect()
             };
             let (to, from) = (only(to), only(from));
-            let sums = &part.acceleration;
+            let sums = part.of(Buffer::acceleration);
             self.swap(device, Pieces::new(sums, &to), Pieces::new(sums, &from))
         };
         if let Some(place) = self.chain.iter().position(|&of| of == rank) {
             let (terms, sum) = part.terms_and_sum();
-            part.carry_out(terms, &part.scratch, part.force_params())?;
+            part.carry_out(terms, part.force_params())?;
             if place > 0 {
                 hand(None, Some(self.chain[place - 1]))?;
             }
-            part.carry_out(sum, &part.scratch, part.force_params())?;
+            part.carry_out(sum, part.force_params())?;
             if let Some(&next) = self.chain.get(place + 1) {
                 hand(Some(next), None)?;
             }
@@ -213,7 +214,7 @@ impl<D: Peers> Exchange<D> {
             false => 0..0,
         };
         let slices: Vec<_> = (0..self.team.size()).map(slice).collect();
-        self.complete(device, &part.acceleration, &slices)
+        self.complete(device, part.of(Buffer::acceleration), &slices)
     }
 
     /// Completes a buffer of which each rank's device has such a slice of bytes.
@@ -334,12 +335,13 @@ impl<D: Peers> Exchange<D> {
 
     /// Asks this rank's device for the targets of the block step that is about to be launched.
     pub(super) fn ask_for_targets(&self, part: &Resident<D>) -> Result<(), ForceError> {
-        let (told, device, own) = (self.blocks()?, &*part.device, part.blocks()?);
-        let ask = |from: &D::Buffer, to: &RefCell<D::HostMemory>, bytes: usize| {
-            device.copy_out(from, &mut to.borrow_mut(), 0..bytes, device.own_stream())
+        let (told, device, plan) = (self.blocks()?, &*part.device, part.blocks()?.plan);
+        let ask = |name: Buffer, to: &RefCell<D::HostMemory>, bytes: usize| {
+            let (from, stream) = (part.of(name), device.own_stream());
+            device.copy_out(from, &mut to.borrow_mut(), 0..bytes, stream)
         };
-        ask(&own.posts, &told.posts, own.plan.posts)?;
-        ask(&own.time, &told.time, own.plan.time)
+        ask(Buffer::posts, &told.posts, plan.posts)?;
+        ask(Buffer::time, &told.time, plan.time)
     }
 
     /// Number of those targets, the same on all ranks; none where the span is over.
@@ -389,7 +391,7 @@ impl<D: Peers> Exchange<D> {
             return Ok(false);
         };
         let (device, own) = (&*part.device, part.neighbours()?);
-        let sums = &own.sums[usize::from(parity)];
+        let [irregular, regular] = sums_of_parity(parity).map(|name| part.of(name));
         let begins = |which: usize| -> Vec<usize> {
             let counts = targets_by_block(&posts).map(|counts| counts[which] as usize);
             let before = |sum: &mut usize, count| {
@@ -414,10 +416,10 @@ impl<D: Peers> Exchange<D> {
             if targets(&posts) == 0 || waits {
                 return Ok(true);
             }
-            complete(&sums.irregular, &begins(0), neighbours::IRREGULAR_SUMS)?;
+            complete(irregular, &begins(0), neighbours::IRREGULAR_SUMS)?;
         }
         if of_all || is_swept {
-            complete(&sums.regular, &begins(1), neighbours::REGULAR_SUMS)?;
+            complete(regular, &begins(1), neighbours::REGULAR_SUMS)?;
         }
         Ok(true)
     }

@@ -4,22 +4,23 @@
 
 use std::iter;
 
+use gpu_kernels::entries::Buffer;
 use gpu_kernels::schedule::block_steps::neighbours::Phase;
 
 use super::Several;
 use crate::backend::ForceError;
 use crate::bodies::Bodies;
-use crate::force::device::Peers;
+use crate::force::device::{Device, Peers};
 use crate::force::resident::Resident;
 use crate::force::resident::block_steps::neighbours::{
-    FirstStep, NeighbourLaunches, Neighbours, Sums, parity_of_sums,
+    FirstStep, NeighbourLaunches, parity_of_sums,
 };
 use crate::plan::block_steps::{BlockScheme, Part};
-use crate::plan::neighbours::RegularForces;
+use crate::plan::neighbours::{RegularForces, sums_of_parity};
 
-/// Addresses in a device's memory: of both parities, and for each slice, of the sums of the device that computes its
-/// bodies.
-pub(super) type Addresses<D> = [Sums<D>; 2];
+/// Addresses in a device's memory, for each slice, of the sums of the device that computes its bodies: of both parities,
+/// irregular and regular.
+pub(super) type Addresses<D> = [[<D as Device>::Buffer; 2]; 2];
 
 impl<D: Peers> Several<D> {
     /// With block time steps of `scheme`, of its neighbours if it has any.
@@ -71,22 +72,21 @@ impl<D: Peers> Several<D> {
 
     /// Puts the addresses of all sums into a device's memory.
     fn addresses(&self, device: &D) -> Result<Addresses<D>, ForceError> {
-        let put = |sums_of: &dyn Fn(&Neighbours<D>) -> u64| {
+        let put = |name| {
             let mut addresses = vec![];
             for part in &self.parts {
-                let neighbours = part.neighbours()?;
-                let slices = neighbours.plan.share.end - neighbours.plan.share.first;
-                addresses.extend(iter::repeat_n(sums_of(neighbours), slices as usize));
+                let share = part.neighbours()?.plan.share;
+                let address = device.kept_address(part.of(name));
+                let slices = share.end - share.first;
+                addresses.extend(iter::repeat_n(address, slices as usize));
             }
             let memory = device.allocate(size_of_val(&*addresses))?;
             device.upload(&memory, &addresses)?;
             Ok::<_, ForceError>(memory)
         };
-        let of_parity = |parity: usize| -> Result<_, ForceError> {
-            Ok(Sums {
-                irregular: put(&|of| device.kept_address(&of.sums[parity].irregular))?,
-                regular: put(&|of| device.kept_address(&of.sums[parity].regular))?,
-            })
+        let of_parity = |parity| -> Result<_, ForceError> {
+            let [irregular, regular] = sums_of_parity(parity).map(put);
+            Ok([irregular?, regular?])
         };
         Ok([of_parity(0)?, of_parity(1)?])
     }
@@ -147,19 +147,19 @@ impl<D: Peers> NeighbourLaunches for Several<D> {
         let mut read = vec![];
         if phase != Phase::Begin {
             for part in &self.parts {
-                let Sums { irregular, regular } = &part.neighbours()?.sums[of_sums];
-                read.extend([irregular, regular]);
+                read.extend(sums_of_parity(of_sums).map(|name| part.of(name)));
             }
         }
         for (part, addresses) in self.parts.iter().zip(&self.addresses) {
-            let (entry, launch) = part.neighbours()?.plan.correct;
-            let buffers = part.of_neighbour_correct(&addresses[of_sums])?;
+            let kernel = part.neighbours()?.plan.correct;
+            let [irregular, regular] = &addresses[usize::from(of_sums)];
+            let given = [
+                (Buffer::irregular_sums, irregular),
+                (Buffer::regular_sums, regular),
+            ];
             let params = part.neighbour_params(phase, parity, devices)?;
-            // SAFETY: the kernel's buffers, with the addresses of the sums of all devices, as the plan sized them.
-            unsafe {
-                part.device
-                    .launch_reading(entry, launch, &buffers, &read, params)?;
-            }
+            part.memory
+                .launch_reading(&part.device, kernel, &given, &read, params)?;
         }
         match phase {
             Phase::Step => Ok(()),

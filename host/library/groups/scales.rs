@@ -17,11 +17,18 @@ pub(crate) struct Scales {
     large: f64,
     /// Potential energy of the cluster in balance, times −G.
     potential: f64,
+    /// Size of pairs that are formed among many bodies, by the cube root of their mass times G.
+    in_tides: f64,
 }
 
 /// Apocentre up to which a bound pair is formed, in [bound lengths](Scales::bound). In block steps, wider pairs would
 /// take most of the time and lose energy in each orbit.
 const FORMED: f64 = 20.0;
+
+/// Apocentre up to which a bound pair is formed in a cluster of many bodies, where it is more: in virial radii, for a
+/// pair with all of the mass. It goes with the cube root of the mass as a tidal radius does, of which it is a twentieth.
+/// So the number of bodies that perturb such a pair does not depend on the number of bodies of the cluster.
+const FORMED_IN_TIDES: f64 = 0.032;
 
 /// The same where such a pair is a good part of the cluster: most of the cluster would perturb it, and it takes longer
 /// as a group than in block steps.
@@ -54,6 +61,7 @@ impl Scales {
             energy: gm * speed_squared,
             large: LARGE * radius,
             potential: 0.5 * gm * gm / radius,
+            in_tides: FORMED_IN_TIDES * radius / gm.cbrt(),
         }
     }
 
@@ -87,7 +95,8 @@ impl Scales {
     /// Largest size of a pair that is formed.
     pub(crate) fn reach(&self, gm: f64) -> f64 {
         let bound = self.bound(gm);
-        (FORMED * bound).min(self.large.max(FORMED_IN_FEW * bound))
+        let formed = (FORMED * bound).max(self.in_tides * gm.cbrt());
+        formed.min(self.large.max(FORMED_IN_FEW * bound))
     }
 
     /// Largest size of a pair that is kept.

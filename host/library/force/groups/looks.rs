@@ -6,10 +6,20 @@ use crate::groups::{Few, Group, Vector};
 use crate::neighbours::Tree;
 use crate::parallel;
 use crate::physics::Physics;
+use crate::simd::{InstructionSet, Kernel, Refined, Registers, Root, Vector as Register};
 use crate::vectors::{difference, dot};
 
 /// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
 const FAR: f64 = 3000.0;
+
+/// Distance, in sizes of the larger, beyond which members of two groups do not see each other's members.
+const APART: f64 = 300.0;
+
+/// Lanes of the widest registers.
+const WIDEST: usize = 8;
+
+/// Part of a cluster's radius within which there are few bodies.
+const FEW: f64 = 0.05;
 
 /// Potential energy, times G, of the other slot at d with the members of a group, beyond the energy with the centre of
 /// the group. The other slot is seen as members if its group is given, which meets this one.
@@ -42,9 +52,93 @@ fn between(mine: &Few, (gm, y): (f64, Vector), d: Vector) -> f64 {
     mine.sources().map(of_member).sum()
 }
 
+/// Positions and masses times G of all slots, one after another, with room for whole registers.
+struct Columns {
+    x: [Vec<f64>; 3],
+    gm: Vec<f64>,
+}
+
+impl Columns {
+    fn new(places: &[Vector], gm: impl Iterator<Item = f64>) -> Self {
+        let room = places.len().next_multiple_of(WIDEST);
+        let mut all = Self {
+            x: [0, 1, 2].map(|axis| places.iter().map(|x| x[axis]).collect()),
+            gm: gm.collect(),
+        };
+        let [x, y, z] = &mut all.x;
+        [x, y, z, &mut all.gm]
+            .into_iter()
+            .for_each(|numbers| numbers.resize(room, 0.0));
+        all
+    }
+}
+
+/// Potential energy of a few bodies about a place with all slots that are farther than a distance, each at its place.
+/// The energy of the few bodies' centre is left out.
+struct FarTide<'a> {
+    few: &'a Few,
+    place: Vector,
+    distance: f64,
+    columns: &'a Columns,
+}
+
+impl Kernel for FarTide<'_> {
+    type Output = f64;
+
+    /// See [`between`].
+    #[inline(always)]
+    fn run<S: Registers>(self) -> f64 {
+        let splat = |x| S::F64::splat(x);
+        let zero = splat(0.0);
+        let [of_x, of_y, of_z] = &self.columns.x;
+        let [x, y, z] = self.place.map(splat);
+        let limit = splat(self.distance * self.distance);
+        let inverse = |x: S::F64| Refined::inverse_sqrt(x);
+        let mut total = zero;
+        let mut i = 0;
+        while i + <S::F64 as Register>::LANES <= self.columns.gm.len() {
+            let dx = S::F64::load(&of_x[i..]) - x;
+            let dy = S::F64::load(&of_y[i..]) - y;
+            let dz = S::F64::load(&of_z[i..]) - z;
+            let squared = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
+            let to_centre = inverse(squared);
+            let mut sum = zero;
+            let mut k = 0;
+            while k < self.few.count {
+                let [sx, sy, sz] = self.few.x[k];
+                let own = splat(sx * sx + sy * sy + sz * sz);
+                let [sx, sy, sz] = [splat(-sx), splat(-sy), splat(-sz)];
+                let along = dx.mul_add(sx, dy.mul_add(sy, dz * sz));
+                let farther = along + along + own;
+                let to_member = inverse(squared + farther);
+                let both = to_member * to_centre;
+                let sides = to_member + to_centre;
+                let term = farther * both * both * inverse(sides * sides);
+                sum = term.mul_add(splat(self.few.gm[k]), sum);
+                k += 1;
+            }
+            sum = sum * S::F64::load(&self.columns.gm[i..]);
+            total = total + sum.zero_where_less(squared, limit);
+            i += <S::F64 as Register>::LANES;
+        }
+        total.sum()
+    }
+}
+
 /// Energy of the mean quadrupole of a group with a slot at d.
 pub(super) fn mean_of_ring(group: &Group, gm: f64, d: Vector) -> f64 {
     group.ring.map_or(0.0, |ring| gm * ring.potential(d))
+}
+
+/// Root of the mean squared distance of some places from their centre.
+fn spread(places: &[Vector], some: impl Iterator<Item = usize> + Clone) -> f64 {
+    let count = some.clone().count().max(1) as f64;
+    let mean = |number: &dyn Fn(usize) -> f64| some.clone().map(number).sum::<f64>() / count;
+    let of_axis = |axis: usize| {
+        let centre = mean(&|i| places[i][axis]);
+        mean(&|i| (places[i][axis] - centre).powi(2))
+    };
+    [0, 1, 2].map(of_axis).iter().sum::<f64>().sqrt()
 }
 
 impl HostState {
@@ -61,7 +155,17 @@ impl HostState {
         let has_mass = |&i: &usize| self.bodies.mass[i] != 0.0;
         let live = (0..self.bodies.len()).filter(has_mass);
         let places: Vec<Vector> = (0..self.bodies.len()).map(|i| self.phase(i).0).collect();
+        let gm = |i: usize| g * self.bodies.mass[i];
+        let columns = Columns::new(&places, (0..places.len()).map(gm));
+        let few_within = FEW * spread(&places, live.clone());
         let tree = Tree::of(&places, live);
+        let instructions = InstructionSet::detect();
+        // A group that is wide for this cluster sees all others, as points from some distance on.
+        let is_wide = |group: &Group| FAR * group.size > few_within;
+        let close = |group: &Group| match is_wide(group) {
+            true => APART * group.size,
+            false => FAR * group.size,
+        };
         let of_group = |group: &Group| {
             let mut potential = CompensatedSum::default();
             let (few, all) = (group.few(), group.all());
@@ -70,21 +174,40 @@ impl HostState {
                 .sum();
             // Of a pair the energy is known better than its parts.
             potential.add((group.energy() - moving) / g);
-            let far = FAR * group.size;
+            let (place, distance) = (places[group.slot], close(group));
+            if is_wide(group) {
+                let far = FarTide {
+                    few: &few,
+                    place,
+                    distance,
+                    columns: &columns,
+                };
+                potential.add(instructions.run(far) / g);
+            }
             let mut near = vec![];
-            tree.near(self.phase(group.slot).0, far, &mut near);
+            tree.near(place, distance, &mut near);
             near.sort_unstable();
             for other in near.into_iter().filter(|&other| other != group.slot) {
                 let [d, _] = self.relative_phase(other, group.slot);
-                let its = groups.in_slot(other).map(|k| &groups.all[k]);
-                // A pair of groups once, with the larger.
-                let is_of_other = |its: &Group| (its.size, its.slot) > (group.size, group.slot);
-                if dot(d, d) >= far * far || its.is_some_and(is_of_other) {
+                let is_within = |distance: f64| dot(d, d) < distance * distance;
+                if !is_within(distance) {
                     continue;
                 }
-                let its = its.map_or_else(|| Few::one(g * self.bodies.mass[other]), Group::few);
-                let together: f64 = its.sources().map(|one| between(&few, one, d)).sum();
+                let its = groups.in_slot(other).map(|k| &groups.all[k]);
+                let is_smaller = |its: &&Group| (its.size, its.slot) < (group.size, group.slot);
+                // A pair of groups that are close once, with the larger.
+                if its.is_some_and(|its| !is_smaller(&its) && is_within(close(its))) {
+                    continue;
+                }
+                let smaller = its.filter(is_smaller);
+                let as_few = smaller.map_or_else(|| Few::one(gm(other)), Group::few);
+                let together: f64 = as_few.sources().map(|one| between(&few, one, d)).sum();
                 potential.add(together / g);
+                // The smaller has seen this one as a point, which counts no more.
+                if smaller.is_some_and(|its| is_wide(its) && !is_within(close(its))) {
+                    let seen = between(&as_few, (gm(group.slot), [0.0; 3]), d.map(|d| -d));
+                    potential.add(-seen / g);
+                }
             }
             if group.slowdown > 1.0 && group.ring.is_some() {
                 // A slowed pair swings too far about its mean: taken back, as if all went at full speed.

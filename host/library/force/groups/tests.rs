@@ -12,10 +12,12 @@ use super::Course;
 use super::regroup::United;
 use crate::backend::{Neighbours, SavedState};
 use crate::bodies::{Bodies, Body, BodyKind};
+use crate::diagnostics::kinetic;
 use crate::fields::ExternalField;
 use crate::force::cpu::Cpu;
 use crate::force::hermite_order::Order;
 use crate::force::in_memory::InMemory;
+use crate::force::reference::potential_energy;
 use crate::groups::Zone;
 use crate::initial_conditions::plummer;
 use crate::integrator::{Integrator, TimeSteps};
@@ -27,6 +29,12 @@ use crate::variants::preferred::ForceAccuracy;
 use crate::vectors::{difference, dot};
 
 const G: f64 = 1.0;
+
+const GRAVITY: Physics = Physics {
+    law: ForceLaw::Gravity,
+    g: G,
+    softening: 0.0,
+};
 
 /// Opens bodies into pairs, with these semi-major axes and eccentricities.
 fn opened(bodies: &Bodies, pairs: &[(usize, f64, f64)]) -> Bodies {
@@ -148,6 +156,34 @@ fn a_cluster_with_pairs_keeps_its_energy() {
         let after = simulation.energy().expect("computed").total();
         assert!((after - before).abs() < bound, "{:e}", after - before);
     }
+}
+
+/// Energies that groups add are those of all members, whether near bodies are single or groups themselves, and whether far
+/// ones are seen as points or not at all.
+#[test]
+fn energies_are_those_of_all_bodies() {
+    let wholes = plummer(300, 3).expect("in range");
+    let sizes = [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 1e-3, 2e-3];
+    let pairs: Vec<_> = sizes
+        .iter()
+        .zip(0..)
+        .map(|(&axis, i)| (i, axis, 0.3))
+        .collect();
+    let mut bodies = opened(&wholes, &pairs);
+    // A tight pair and a wide one next to each other, with others between their distances.
+    for axis in [&mut bodies.x, &mut bodies.y, &mut bodies.z] {
+        let by = axis[5] - axis[2] + 0.1;
+        for member in [2, 302] {
+            axis[member] += by;
+        }
+    }
+    let mut simulation = builder(bodies).groups(true).build().expect("sound");
+    assert!(!simulation.save().expect("saved").1.groups.is_empty());
+    let energy = simulation.energy().expect("computed").total();
+    let all = simulation.bodies().expect("there");
+    let exact = kinetic(all, &GRAVITY) + potential_energy(all, &GRAVITY);
+    let error = (energy - exact) / exact;
+    assert!(error.abs() < 1.5e-12, "{error:e}");
 }
 
 /// All numbers of a state as bytes.
@@ -340,11 +376,7 @@ fn a_run_with_neighbours_resumed_in_between_has_the_same_bits() {
 
 /// Calls a function on a span that begins, in which all slots go straight on and take one step.
 fn in_a_span(order: Order, bodies: &Bodies, test: impl FnOnce(&mut Course<'_>)) {
-    let physics = Physics {
-        law: ForceLaw::Gravity,
-        g: G,
-        softening: 0.0,
-    };
+    let physics = GRAVITY;
     let mut cpu = Cpu::<f64>::new(bodies, physics).in_groups(None);
     let state = cpu.state_mut();
     state.jerks = vec![[0.0; 3]; bodies.len()];

@@ -3,7 +3,8 @@
 /// A line each: documentation and name.
 macro_rules! buffers {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Memory of a device, by the name that pointer parameters of kernels have.
+        /// Memory of a device, by the names of kernels' pointer parameters. Sums of block steps have two names, of which
+        /// each is the buffer of one parity.
         #[allow(non_camel_case_types, reason = "the names of parameters")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Buffer {

@@ -134,6 +134,9 @@ impl<'a> Task<'a> {
         let sources = self.sources.iter().copied().map(rounded);
         memory.put(Buffer::sources, upload(sources.collect())?);
         for chunk in self.points.chunks(points::MOST_POINTS) {
+            for of_last in [Buffer::points, Buffer::partial, Buffer::total] {
+                memory.remove(of_last);
+            }
             let plan = points::plan(entry, chunk.len(), count, multiprocessors, &limits)?;
             let local = chunk.iter().map(|&x| self.frame.position_to_local(x));
             let places = local.map(|[x, y, z]| rounded([x, y, z, 0.0]));

@@ -288,7 +288,7 @@ pub trait Device: Send + Sync {
     /// Queues a launch of `entry` with its pointer parameters and its scalars.
     ///
     /// # Safety
-    /// `buffers` are what the entry's kernel is documented to take, in order, and large enough for
+    /// `buffers` are what the entry's [pointers](Entry::pointers) name, in order, and large enough for
     /// `params`.
     ///
     /// # Errors
@@ -305,7 +305,8 @@ pub trait Device: Send + Sync {
     /// [joined](Self::join_beside). One after the other is right as well.
     ///
     /// # Safety
-    /// As [`launch`](Self::launch); what is launched until then does not touch what this one writes.
+    /// As [`launch`](Self::launch); what is launched until then reads nothing that this one writes, and
+    /// writes elsewhere or adds by atomic operations.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).

@@ -394,7 +394,7 @@ impl<B: InMemory> Backend for B {
 
     fn energy(&mut self) -> Result<Energy, ForceError> {
         let (state, physics) = (self.state(), self.physics());
-        let inner = state.energy_of_groups(physics);
+        let inner = state.energy_of_groups(physics, self.instructions());
         Ok(Energy {
             kinetic: kinetic(&state.bodies, physics) + inner.kinetic,
             potential: self.potential_energy()? + inner.potential,

@@ -9,8 +9,13 @@ use crate::plan::{Kernel, Step};
 
 /// Buffers of a device by their names.
 ///
-/// A plan says which kernels are launched, and how large the buffers are that they name. Whoever puts a buffer here
-/// takes its size from the plan of the kernels that are launched on it: launches rely on that.
+/// Launches here rely on three things, which the modules of `force` keep to:
+///
+/// * A buffer under a name is as large as the plan says whose kernels name it, or as what is uploaded there: fields, sources,
+///   tables of addresses.
+/// * Scalars of a launch are of the plan that the buffers are of.
+/// * A buffer that is given, or renamed, has the content that the parameter is for, and at least its size: the other
+///   parity's sums, the other copy of what is sorted, the same kind of sums in another place.
 pub(super) struct Memory<D: Device> {
     buffers: [Option<D::Buffer>; Buffer::COUNT],
 }
@@ -97,8 +102,8 @@ impl<D: Device> Memory<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let buffers = self.pointers(entry, given);
-        // SAFETY: these are the buffers that the entry's parameters name, in order, as its declaration has them. They
-        // are as large as its plan says, by which they were put here.
+        // SAFETY: the entry's declaration says which buffers its parameters point to, in order. They are large enough
+        // for these scalars, because both are of one plan: see the type.
         unsafe { device.launch(entry, launch, &buffers, params) }
     }
 
@@ -114,7 +119,7 @@ impl<D: Device> Memory<D> {
     }
 
     /// Launches a kernel that what follows need not wait for, until it is [joined](Device::join_beside). Until then
-    /// nothing that is launched touches what it writes.
+    /// nothing that is launched reads what it writes.
     pub(super) fn launch_beside(
         &self,
         device: &D,
@@ -123,7 +128,9 @@ impl<D: Device> Memory<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let buffers = self.pointers(entry, given);
-        // SAFETY: see `launch_with`. Plans and fields join it before another launch touches what it writes.
+        // SAFETY: see `launch_with`. Until plans join it, others write accelerations of other bodies (`hybrid`), or add
+        // to them by atomic operations (`separated`), and accelerations by fields have a buffer that the forces do not
+        // touch.
         unsafe { device.launch_beside(entry, launch, &buffers, params) }
     }
 
@@ -165,7 +172,8 @@ impl<D: Peers> Memory<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let buffers = self.pointers(entry, given);
-        // SAFETY: see `launch_with`. Addresses are of buffers of all devices, which have the same plan but for their shares.
+        // SAFETY: see `launch_with`. The addresses are of `others`: sums of plans for the same bodies and slices, or the
+        // room where these are received from other ranks.
         unsafe { device.launch_reading(entry, launch, &buffers, others, params) }
     }
 }

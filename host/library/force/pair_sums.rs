@@ -359,13 +359,14 @@ impl<D: Device> Room<D> {
         let Call {
             shape, pairs, way, ..
         } = *call;
+        let params = plan::params(shape)?;
         let mut memory = Memory::new();
         memory.allocate(device, &plan::buffers(shape, pairs))?;
         Ok(Self {
             shape,
             pairs,
             way,
-            params: plan::params(shape)?,
+            params,
             memory,
             partial: 0,
         })
@@ -438,6 +439,7 @@ impl<D: Device> Room<D> {
         let bytes = plan.partial_sums() * size_of::<f64>();
         if self.partial < bytes {
             self.memory.remove(Buffer::sums); // before there are two
+            self.partial = 0;
             self.memory.allocate(device, &[(Buffer::sums, bytes)])?;
             self.partial = bytes;
         }

@@ -99,12 +99,14 @@ impl<D: Device> Resident<D> {
             }
         }
         let mut memory = Memory::new();
-        memory.allocate(&*device, &sizes)?;
-        let packed = pack::state(&layout, stride, &recipe.frame, bodies);
-        if let Positions::Host(bus) = recipe.positions {
-            let state = device.allocate_for_host(packed.bytes().len(), bus)?;
-            memory.put(Buffer::state, state);
+        for &(name, bytes) in &sizes {
+            let buffer = match (name, recipe.positions) {
+                (Buffer::state, Positions::Host(bus)) => device.allocate_for_host(bytes, bus)?,
+                _ => device.allocate(bytes)?,
+            };
+            memory.put(name, buffer);
         }
+        let packed = pack::state(&layout, stride, &recipe.frame, bodies);
         device.upload(memory.of(Buffer::state), packed.bytes())?;
         let sources = recipe.sources.as_deref();
         let sources = sources

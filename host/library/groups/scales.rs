@@ -4,7 +4,7 @@ use super::Vector;
 use super::vector::{cross, dot};
 
 /// Lengths and times of a cluster, measured once. For N equal masses in units in which G = M = 1 and E = −1/4
-/// all lengths here are 1/N.
+/// bound lengths are 1/N.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scales {
     /// Dynamical time of the cluster divided by 2 N: an encounter that lasts longer needs no regularisation.
@@ -17,7 +17,7 @@ pub(crate) struct Scales {
     large: f64,
     /// Potential energy of the cluster in balance, times −G.
     potential: f64,
-    /// Size of pairs that are formed among many bodies, by the cube root of their mass times G.
+    /// Factor from the cube root of a pair's mass times G to the apocentre up to which it is formed among many bodies.
     in_tides: f64,
 }
 
@@ -25,14 +25,14 @@ pub(crate) struct Scales {
 /// take most of the time and lose energy in each orbit.
 const FORMED: f64 = 20.0;
 
-/// Apocentre up to which a bound pair is formed in a cluster of many bodies, where it is more: in virial radii, for a
-/// pair with all of the mass. It goes with the cube root of the mass as a tidal radius does, of which it is a twentieth.
-/// So the number of bodies that perturb such a pair does not depend on the number of bodies of the cluster.
-const FORMED_IN_TIDES: f64 = 0.032;
-
 /// The same where such a pair is a good part of the cluster: most of the cluster would perturb it, and it takes longer
 /// as a group than in block steps.
 const FORMED_IN_FEW: f64 = 10.0;
+
+/// Apocentre up to which a bound pair is formed in a cluster of many bodies, where this is more: in virial radii, for a
+/// pair with all of the mass. It goes with the cube root of the mass as a tidal radius does, of which it is a twentieth.
+/// So the number of bodies that perturb such a pair does not depend on the number of bodies of the cluster.
+const FORMED_IN_TIDES: f64 = 0.032;
 
 /// Apocentre up to which a bound pair is kept, in apocentres up to which it is formed.
 const KEPT: f64 = 3.0;
@@ -159,6 +159,36 @@ impl Orbit {
         match self.apocentre < scales.kept(gm) {
             true => self.apocentre,
             false => self.distance.max(2.0 * scales.fly_by(gm)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In units in which bound lengths of two equal masses are 1/N.
+    #[test]
+    fn pairs_are_formed_up_to_bound_lengths_or_tidal_radii() {
+        let reach = |bodies: usize, masses: f64| {
+            let n = bodies as f64;
+            Scales::new(0.5 / n, 1.0, bodies, 1.0).reach(2.0 * masses / n) * n
+        };
+        for (bodies, masses, bound_lengths) in [
+            (100, 1.0, 10.0),      // as in few
+            (1_000, 1.0, 10.0),    // a hundredth of the virial radius
+            (4_096, 1.0, 20.0),    // bound lengths
+            (11_000, 1.0, 20.0),   // the same either way
+            (16_000, 1.0, 25.6),   // a part of the tidal radius
+            (100_000, 1.0, 86.9),  // likewise
+            (100_000, 8.0, 173.8), // twice as large for eight times the mass
+            (100_000, 1e4, 1_000.0),
+        ] {
+            let found = reach(bodies, masses);
+            assert!(
+                (found / bound_lengths - 1.0).abs() < 3e-3,
+                "{bodies}: {found}"
+            );
         }
     }
 }

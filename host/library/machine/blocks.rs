@@ -153,7 +153,7 @@ impl Machine {
         let unsoftened = frame.is_unsoftened(softening, scheme.digits.precision());
         if self.groups {
             let plan = plan(scheme, Part::Forces, false, unsoftened, n, limits)?;
-            return Ok(total(&plan.buffers(n)) + total(&plan.buffers_for_host()));
+            return Ok(total(&plan.buffers(n)));
         }
         let of_all = u8::try_from(devices).map_err(|_| ForceError::TooManyDevices(devices))?;
         let part = |device| Part::OfSeveral {

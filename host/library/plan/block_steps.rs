@@ -172,7 +172,7 @@ impl BlockPlan {
         all
     }
 
-    /// Buffers of [`Part::Forces`] that the host works on as well.
+    /// Buffers of [`Part::Forces`] in the host's memory, which a device reaches.
     pub fn buffers_for_host(&self) -> Sizes {
         vec![(Buffer::told, self.told), (Buffer::row, self.row)]
     }

@@ -9,17 +9,17 @@ use crate::physics::Physics;
 use crate::simd::{InstructionSet, Kernel, Refined, Registers, Root, Vector as Register};
 use crate::vectors::{difference, dot};
 
-/// Distance, in sizes, beyond which the potential of members is that of the centre of mass.
+/// Distance, in sizes, beyond which the potential of a small group's members is the potential of its centre of mass.
 const FAR: f64 = 3000.0;
 
-/// Distance, in sizes of the larger, beyond which members of two groups do not see each other's members.
+/// Distance, in sizes, beyond which a wide group sees other groups as points, and they see it as a point.
 const APART: f64 = 300.0;
-
-/// Lanes of the widest registers.
-const WIDEST: usize = 8;
 
 /// Part of a cluster's radius within which there are few bodies.
 const FEW: f64 = 0.05;
+
+/// Lanes of the widest registers.
+const WIDEST: usize = 8;
 
 /// Potential energy, times G, of the other slot at d with the members of a group, beyond the energy with the centre of
 /// the group. The other slot is seen as members if its group is given, which meets this one.
@@ -52,29 +52,31 @@ fn between(mine: &Few, (gm, y): (f64, Vector), d: Vector) -> f64 {
     mine.sources().map(of_member).sum()
 }
 
-/// Positions and masses times G of all slots, one after another, with room for whole registers.
+/// Positions and masses times G of bodies, one after another, with room for whole registers.
 struct Columns {
     x: [Vec<f64>; 3],
     gm: Vec<f64>,
 }
 
 impl Columns {
-    fn new(places: &[Vector], gm: impl Iterator<Item = f64>) -> Self {
-        let room = places.len().next_multiple_of(WIDEST);
-        let mut all = Self {
-            x: [0, 1, 2].map(|axis| places.iter().map(|x| x[axis]).collect()),
-            gm: gm.collect(),
+    fn new(bodies: impl Iterator<Item = (Vector, f64)>) -> Self {
+        let (places, mut gm): (Vec<Vector>, Vec<f64>) = bodies.unzip();
+        let room = gm.len().next_multiple_of(WIDEST);
+        gm.resize(room, 0.0);
+        let of_axis = |axis: usize| {
+            let mut numbers: Vec<f64> = places.iter().map(|x| x[axis]).collect();
+            numbers.resize(room, 0.0);
+            numbers
         };
-        let [x, y, z] = &mut all.x;
-        [x, y, z, &mut all.gm]
-            .into_iter()
-            .for_each(|numbers| numbers.resize(room, 0.0));
-        all
+        Self {
+            x: [0, 1, 2].map(of_axis),
+            gm,
+        }
     }
 }
 
-/// Potential energy of a few bodies about a place with all slots that are farther than a distance, each at its place.
-/// The energy of the few bodies' centre is left out.
+/// Potential energy of a few bodies about a place with all others that are farther than a distance. The energy of the
+/// few bodies' centre is left out. A body at that distance, but for rounding, may count twice or not at all.
 struct FarTide<'a> {
     few: &'a Few,
     place: Vector,
@@ -88,33 +90,35 @@ impl Kernel for FarTide<'_> {
     /// See [`between`].
     #[inline(always)]
     fn run<S: Registers>(self) -> f64 {
-        let splat = |x| S::F64::splat(x);
-        let zero = splat(0.0);
+        const { assert!(WIDEST.is_multiple_of(<S::F64 as Register>::LANES)) };
+        let zero = S::F64::splat(0.0);
         let [of_x, of_y, of_z] = &self.columns.x;
-        let [x, y, z] = self.place.map(splat);
-        let limit = splat(self.distance * self.distance);
-        let inverse = |x: S::F64| Refined::inverse_sqrt(x);
+        let [x, y, z] = self.place;
+        let (x, y, z) = (S::F64::splat(x), S::F64::splat(y), S::F64::splat(z));
+        let limit = S::F64::splat(self.distance * self.distance);
         let mut total = zero;
         let mut i = 0;
-        while i + <S::F64 as Register>::LANES <= self.columns.gm.len() {
+        while i < self.columns.gm.len() {
             let dx = S::F64::load(&of_x[i..]) - x;
             let dy = S::F64::load(&of_y[i..]) - y;
             let dz = S::F64::load(&of_z[i..]) - z;
             let squared = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
-            let to_centre = inverse(squared);
+            let to_centre = Refined::inverse_sqrt(squared);
             let mut sum = zero;
             let mut k = 0;
             while k < self.few.count {
                 let [sx, sy, sz] = self.few.x[k];
-                let own = splat(sx * sx + sy * sy + sz * sz);
-                let [sx, sy, sz] = [splat(-sx), splat(-sy), splat(-sz)];
-                let along = dx.mul_add(sx, dy.mul_add(sy, dz * sz));
+                let own = S::F64::splat(sx * sx + sy * sy + sz * sz);
+                let along = dx.mul_add(
+                    S::F64::splat(-sx),
+                    dy.mul_add(S::F64::splat(-sy), dz * S::F64::splat(-sz)),
+                );
                 let farther = along + along + own;
-                let to_member = inverse(squared + farther);
-                let both = to_member * to_centre;
-                let sides = to_member + to_centre;
-                let term = farther * both * both * inverse(sides * sides);
-                sum = term.mul_add(splat(self.few.gm[k]), sum);
+                let to_member = Refined::inverse_sqrt(squared + farther);
+                let (both, sides) = (to_member * to_centre, to_member + to_centre);
+                // In this order no product is out of range before the others are.
+                let term = (farther * both) * (both * Refined::inverse_sqrt(sides * sides));
+                sum = term.mul_add(S::F64::splat(self.few.gm[k]), sum);
                 k += 1;
             }
             sum = sum * S::F64::load(&self.columns.gm[i..]);
@@ -130,20 +134,28 @@ pub(super) fn mean_of_ring(group: &Group, gm: f64, d: Vector) -> f64 {
     group.ring.map_or(0.0, |ring| gm * ring.potential(d))
 }
 
-/// Root of the mean squared distance of some places from their centre.
-fn spread(places: &[Vector], some: impl Iterator<Item = usize> + Clone) -> f64 {
-    let count = some.clone().count().max(1) as f64;
-    let mean = |number: &dyn Fn(usize) -> f64| some.clone().map(number).sum::<f64>() / count;
-    let of_axis = |axis: usize| {
-        let centre = mean(&|i| places[i][axis]);
-        mean(&|i| (places[i][axis] - centre).powi(2))
+/// Median distance of places from the medians of their coordinates: escapers do not count.
+fn radius(places: impl Iterator<Item = Vector> + Clone) -> f64 {
+    let median = |numbers: &mut Vec<f64>| {
+        let middle = numbers.len() / 2;
+        *numbers.select_nth_unstable_by(middle, f64::total_cmp).1
     };
-    [0, 1, 2].map(of_axis).iter().sum::<f64>().sqrt()
+    let of_axis = |axis: usize| median(&mut places.clone().map(|x| x[axis]).collect());
+    let centre = [0, 1, 2].map(of_axis);
+    let distance = |x: Vector| {
+        let d = difference(x, centre);
+        dot(d, d).sqrt()
+    };
+    median(&mut places.map(distance).collect())
 }
 
 impl HostState {
     /// Inner energies of groups, and energies of members with others beyond the energies of centres of mass.
-    pub(in crate::force) fn energy_of_groups(&self, physics: &Physics) -> Energy {
+    pub(in crate::force) fn energy_of_groups(
+        &self,
+        physics: &Physics,
+        instructions: InstructionSet,
+    ) -> Energy {
         let Some(groups) = self
             .groups
             .as_deref()
@@ -156,10 +168,9 @@ impl HostState {
         let live = (0..self.bodies.len()).filter(has_mass);
         let places: Vec<Vector> = (0..self.bodies.len()).map(|i| self.phase(i).0).collect();
         let gm = |i: usize| g * self.bodies.mass[i];
-        let columns = Columns::new(&places, (0..places.len()).map(gm));
-        let few_within = FEW * spread(&places, live.clone());
+        let columns = Columns::new(live.clone().map(|i| (places[i], gm(i))));
+        let few_within = FEW * radius(live.clone().map(|i| places[i]));
         let tree = Tree::of(&places, live);
-        let instructions = InstructionSet::detect();
         // A group that is wide for this cluster sees all others, as points from some distance on.
         let is_wide = |group: &Group| FAR * group.size > few_within;
         let close = |group: &Group| match is_wide(group) {

@@ -116,7 +116,7 @@ impl<D: Device> Resident<D> {
     /// The kernel that does this work with bodies as the force has them, ready to be launched.
     fn partner(&self, work: Work) -> Result<&'static Entry, ForceError> {
         let kernel = self.kernels.force.partner(work);
-        let kernel = kernel.expect("the layouts of fields have it");
+        let kernel = kernel.expect("kernels for such bodies have it");
         self.device.prepare(kernel)?;
         Ok(kernel)
     }

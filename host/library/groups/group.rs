@@ -450,24 +450,17 @@ impl Group {
         self.zone_of(slot) == Some(Zone::Close)
     }
 
-    /// Adds a partner.
-    pub(crate) fn add_partner(&mut self, partner: Partner) {
-        let place = self.partners.partition_point(|p| p.slot < partner.slot);
-        match self.partners.get(place) {
-            Some(there) if there.slot == partner.slot => {}
-            _ => self.partners.insert(place, partner),
-        }
-    }
-
-    /// Puts others in the place of a partner, if it is one.
-    pub(crate) fn replace_partner(&mut self, slot: usize, others: &[usize]) {
-        let Some(zone) = self.zone_of(slot) else {
+    /// Puts other slots in the place of some, of which one is a partner: in the zone of the first that is.
+    pub(crate) fn replace_partners(&mut self, gone: &[usize], others: &[usize]) {
+        let Some(zone) = gone.iter().find_map(|&slot| self.zone_of(slot)) else {
             return;
         };
-        self.partners.retain(|partner| partner.slot != slot);
-        let own = self.slot;
-        for &slot in others.iter().filter(|&&other| other != own) {
-            self.add_partner(Partner { slot, zone });
+        (self.partners).retain(|partner| !gone.contains(&partner.slot));
+        for &slot in others.iter().filter(|&&other| other != self.slot) {
+            let place = self.partners.partition_point(|p| p.slot < slot);
+            if self.partners.get(place).is_none_or(|p| p.slot != slot) {
+                self.partners.insert(place, Partner { slot, zone });
+            }
         }
     }
 

@@ -92,25 +92,4 @@ impl Groups {
             self.numbers[group.slot] = Some(number);
         }
     }
-
-    /// A slot was divided: who had it as a partner has both parts in the same zone.
-    pub(crate) fn divided(&mut self, slot: usize, parts: [usize; 2]) {
-        for group in &mut self.all {
-            group.replace_partner(slot, &parts);
-        }
-    }
-
-    /// Two slots became one: who had either as a partner has the new one.
-    pub(crate) fn united(&mut self, slots: [usize; 2], one: usize) {
-        for group in &mut self.all {
-            let zone = |slot| group.zone_of(slot);
-            let kept = zone(slots[0]).or(zone(slots[1]));
-            group
-                .partners
-                .retain(|partner| !slots.contains(&partner.slot));
-            if let Some(zone) = kept.filter(|_| group.slot != one) {
-                group.add_partner(Partner { slot: one, zone });
-            }
-        }
-    }
 }

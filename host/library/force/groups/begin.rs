@@ -64,11 +64,12 @@ pub(in crate::force) fn correct_for_members(backend: &mut dyn InMemory) -> Resul
 
 impl Course<'_> {
     fn correct_all(&mut self) -> Result<(), ForceError> {
-        for number in 0..self.groups.all.len() {
-            if self.groups.all[number].is_new {
-                self.choose(number)?;
-            }
-        }
+        let all = self.groups.all.iter().enumerate();
+        let new: Vec<usize> = all
+            .filter(|(_, group)| group.is_new)
+            .map(|(number, _)| number)
+            .collect();
+        self.choose_each(&new)?;
         let live = self.live.clone();
         let forces = self.forces(&live)?;
         for (&i, force) in live.iter().zip(&forces) {

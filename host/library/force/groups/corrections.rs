@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpu_kernels::schedule::block_steps::Moving;
 
 use super::members::Surroundings;
+use super::slots::View;
 use super::{Course, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
@@ -124,6 +125,18 @@ const STRONG: f64 = 1e-6;
 /// of its energy. From 2 to 16 steps all energies come out alike.
 const BACKWARDS: f64 = 8.0;
 
+impl View<'_> {
+    /// Returns whether the group in a slot was followed last many steps of a partner ago, which ends a step now.
+    fn is_late(self, group: usize, partner: Partner) -> bool {
+        let Some(number) = self.groups.in_slot(group) else {
+            return false;
+        };
+        let step = self.since(partner.slot);
+        let since = self.time() - self.groups.all[number].time();
+        step != 0.0 && since.abs() > BACKWARDS * step.abs()
+    }
+}
+
 impl Course<'_> {
     /// Finds the corrections of forces on slots. Groups follow their members to now where these are needed.
     pub(super) fn correct(&mut self, slots: &[usize]) -> Result<(), ForceError> {
@@ -140,8 +153,10 @@ impl Course<'_> {
         };
         let wanted = acting.iter().filter(is_wanted);
         let mut wanted: Vec<usize> = wanted.map(|&(number, _)| number).collect();
-        let is_late = |group, partner| self.is_late(group, partner);
-        let late = self.meetings(&slots, is_late);
+        let (view, is_due) = (self.view(), &self.is_due);
+        let is_late =
+            |group, partner: Partner| is_due[partner.slot] && view.is_late(group, partner);
+        let late = view.meetings(&slots, is_late);
         wanted.extend(late.into_iter().map(|(number, _)| number));
         wanted.sort_unstable();
         wanted.dedup();
@@ -163,16 +178,11 @@ impl Course<'_> {
     /// Numbers of groups, and partners of theirs beyond those that see one body, of which one at least is in slots,
     /// which are due.
     fn acting_on(&self, slots: &[usize]) -> Vec<(usize, Partner)> {
+        let (view, is_due) = (self.view(), &self.is_due);
         // If both are due, the group finds its partner.
-        let acts = |slot: usize, group: usize, partner: &Partner| {
-            partner.zone != Zone::Felt && (group == slot || !self.is_due[group])
-        };
-        let of_slot = |&slot: &usize| {
-            let all = self.meetings_of(slot);
-            all.filter(move |(group, partner)| acts(slot, *group, partner))
-        };
-        let number = |(group, partner)| Some((self.groups.in_slot(group)?, partner));
-        slots.iter().flat_map(of_slot).filter_map(number).collect()
+        view.meetings_in_turn(slots, |slot, (group, partner)| {
+            partner.zone != Zone::Felt && (group == slot || !is_due[group])
+        })
     }
 
     /// Returns whether a group is to follow its members to now, because it or this partner wants a force.
@@ -188,18 +198,6 @@ impl Course<'_> {
                 is_near || group.tide(self.gm[partner.slot], distance) > self.strong_tide()
             }
         }
-    }
-
-    /// Returns whether the group in a slot was followed last many steps of a partner ago, which ends a step now.
-    fn is_late(&self, group: usize, partner: Partner) -> bool {
-        let (now, begun) = (self.now, self.begun[partner.slot]);
-        let Some(number) = self.groups.in_slot(group) else {
-            return false;
-        };
-        let since = self.time(now) - self.groups.all[number].time();
-        self.is_due[partner.slot]
-            && begun < now
-            && since.abs() > BACKWARDS * self.time(now - begun).abs()
     }
 
     /// Energy, times G, above which a tide is strong.

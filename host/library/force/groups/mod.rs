@@ -153,6 +153,7 @@ impl<'a> Course<'a> {
         let (n, order) = (state.bodies.len(), state.order());
         state.begin();
         let start = state.external.time();
+        let perturbed = Perturbed::of(&groups, n);
         let heavy = backend.physics().coupling() * heavy_above(&groups.masses);
         let total = groups.coupling * groups.masses.iter().sum::<f64>();
         let (instructions, rounding) = (backend.instructions(), backend.rounding());
@@ -165,8 +166,8 @@ impl<'a> Course<'a> {
             eta,
             start,
             now: 0,
-            gm: vec![],
-            roots: vec![],
+            gm: vec![0.0; n],
+            roots: vec![0.0; n],
             live: vec![],
             heaviest: 0.0,
             total,
@@ -181,13 +182,13 @@ impl<'a> Course<'a> {
             corrected: vec![],
             is_due: vec![false; n],
             is_predicted: false,
-            perturbed: Perturbed::none(),
+            perturbed,
             places: None,
             neighbourhood: None,
             instructions,
             counts: BlockCounts::NONE,
         };
-        course.find_live();
+        course.find_live(&Vec::from_iter(0..n));
         course
     }
 

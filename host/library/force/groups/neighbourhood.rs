@@ -253,15 +253,16 @@ impl View<'_> {
 }
 
 impl Course<'_> {
-    /// Finds the slots of bodies again, where groups changed.
-    pub(super) fn find_slots(&mut self) {
+    /// Finds the slots of bodies again, where these slots may have another content.
+    pub(super) fn find_slots(&mut self, slots: &[usize]) {
         let Some(near) = &mut self.neighbourhood else {
             return;
         };
-        for (body, slot) in near.slots.iter_mut().enumerate() {
-            *slot = body as u32;
+        for &slot in slots {
+            near.slots[slot] = slot as u32;
         }
-        for group in &self.groups.all {
+        for number in slots.iter().filter_map(|&slot| self.groups.in_slot(slot)) {
+            let group = &self.groups.all[number];
             for &body in &group.members {
                 near.slots[body] = group.slot as u32;
             }
@@ -290,7 +291,8 @@ impl Course<'_> {
             return Ok(());
         };
         let wanted = near.wanted;
-        self.find_slots();
+        let all: Vec<usize> = (0..self.gm.len()).collect();
+        self.find_slots(&all);
         self.predict();
         let spheres = &self.backend.state().spheres;
         let is_unknown = |&slot: &usize| spheres.get(slot).is_none_or(|s| s.radius.is_infinite());

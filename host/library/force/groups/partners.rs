@@ -154,7 +154,7 @@ impl Course<'_> {
 
     /// Chooses the partners of groups for their next steps. Returns the slots of those where forces depend on members
     /// otherwise than before.
-    fn choose_each(&mut self, numbers: &[usize]) -> Result<Vec<usize>, ForceError> {
+    pub(super) fn choose_each(&mut self, numbers: &[usize]) -> Result<Vec<usize>, ForceError> {
         if numbers.is_empty() {
             return Ok(vec![]);
         }
@@ -217,7 +217,8 @@ impl Course<'_> {
     /// Strong partners of the groups in these slots, and groups of which one of the slots is a strong partner, in order,
     /// without these slots.
     pub(super) fn strong_partners(&self, slots: &[usize]) -> Vec<usize> {
-        let meetings = self.meetings(slots, |_, partner| partner.zone != Zone::Felt);
+        let is_seen = |_, partner: Partner| partner.zone != Zone::Felt;
+        let meetings = self.view().meetings(slots, is_seen);
         let mut strong = vec![];
         for (number, partner) in meetings {
             let group = &self.groups.all[number];
@@ -353,16 +354,17 @@ impl Course<'_> {
     /// Lets bodies near a group have its step, and the group theirs: one that moves alone feels a partner that
     /// does not answer.
     pub(super) fn keep_step(&mut self, block: &[usize]) {
-        let farthest = SAME_STEP * self.groups.scales.together(2.0 * self.heaviest);
+        let (view, levels, scales) = (self.view(), &self.levels, &self.groups.scales);
+        let farthest = SAME_STEP * scales.together(2.0 * self.heaviest);
         let is_within = |both: [usize; 2], limit: f64| {
-            let [d, _] = self.between(both[0], both[1]);
+            let [d, _] = view.between(both[0], both[1]);
             dot(d, d) < limit * limit
         };
-        let near = self.meetings(block, |group, partner| {
+        let near = view.meetings(block, |group, partner| {
             let both = [group, partner.slot];
-            let total = self.gm[group] + self.gm[partner.slot];
-            let limit = || SAME_STEP * self.groups.scales.together(total);
-            self.levels.of(group) != self.levels.of(partner.slot)
+            let total = view.gm[group] + view.gm[partner.slot];
+            let limit = || SAME_STEP * scales.together(total);
+            levels.of(group) != levels.of(partner.slot)
                 && is_within(both, farthest)
                 && is_within(both, limit())
         });

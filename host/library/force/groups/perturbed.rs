@@ -1,9 +1,15 @@
 //! Which groups a slot perturbs.
 
 use super::Course;
-use crate::groups::{Groups, Partner, Zone};
+use super::slots::View;
+use crate::groups::{Group, Groups, Partner, Zone};
+use crate::parallel;
+
+/// Slots of which one thread finds the meetings.
+const SLOTS_OF_A_TASK: usize = 512;
 
 /// Which groups slots perturb.
+#[derive(PartialEq)]
 pub(super) struct Perturbed {
     /// For each slot, the groups that have it as a partner, in the order of their slots, and the part that it plays.
     by_slot: Vec<Vec<(usize, Zone)>>,
@@ -12,14 +18,6 @@ pub(super) struct Perturbed {
 }
 
 impl Perturbed {
-    /// No slots.
-    pub(super) const fn none() -> Self {
-        Self {
-            by_slot: vec![],
-            meetings: vec![],
-        }
-    }
-
     /// The groups that each of the first slots perturbs.
     pub(super) fn of(groups: &Groups, slots: usize) -> Self {
         let mut all = Self {
@@ -30,6 +28,29 @@ impl Perturbed {
             all.change(group.slot, &[], &group.partners);
         }
         all
+    }
+
+    /// A group ends.
+    pub(super) fn remove(&mut self, group: &Group) {
+        self.change(group.slot, &group.partners, &[]);
+    }
+
+    /// Groups that some slots perturb have others in their place, with the same part.
+    pub(super) fn replace(&mut self, groups: &mut Groups, gone: &[usize], others: &[usize]) {
+        let by_slot = gone.iter().flat_map(|&slot| &self.by_slot[slot]);
+        let mut slots: Vec<usize> = by_slot.map(|&(group, _)| group).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        for slot in slots {
+            let Some(number) = groups.in_slot(slot) else {
+                continue;
+            };
+            let group = &mut groups.all[number];
+            let before = group.partners.clone();
+            group.replace_partners(gone, others);
+            let [lost, got] = changes(&before, &group.partners);
+            self.change(group.slot, &lost, &got);
+        }
     }
 
     /// Returns whether a slot perturbs a group, or has a group that is perturbed.
@@ -83,28 +104,53 @@ impl Course<'_> {
         let slots = slots.iter().copied();
         slots.filter(|&slot| self.perturbed.meets(slot)).collect()
     }
+}
 
+impl<'a> View<'a> {
     /// Groups by their slots, and partners of theirs, of which one is in this slot.
-    pub(super) fn meetings_of(&self, slot: usize) -> impl Iterator<Item = (usize, Partner)> {
+    pub(super) fn meetings_of(
+        self,
+        slot: usize,
+    ) -> impl Iterator<Item = (usize, Partner)> + use<'a> {
         let as_partner = self.perturbed.by_slot[slot].iter();
         let number = self.groups.in_slot(slot).into_iter();
-        let partners = number.flat_map(|number| &self.groups.all[number].partners);
+        let partners = number.flat_map(move |number| &self.groups.all[number].partners);
         as_partner
             .map(move |&(group, zone)| (group, Partner { slot, zone }))
             .chain(partners.map(move |&partner| (slot, partner)))
     }
 
-    /// Numbers of groups, and partners of theirs, of which one at least is in these slots: those that are wanted, in
-    /// order.
-    pub(super) fn meetings(
-        &self,
+    /// Numbers of groups, and partners of theirs, of which one is in one of these slots: those that are wanted of a slot,
+    /// in the order of the slots.
+    pub(super) fn meetings_in_turn(
+        self,
         slots: &[usize],
-        is_wanted: impl Fn(usize, Partner) -> bool,
+        is_wanted: impl Fn(usize, (usize, Partner)) -> bool + Sync,
     ) -> Vec<(usize, Partner)> {
-        let all = slots.iter().flat_map(|&slot| self.meetings_of(slot));
-        let wanted = all.filter(|&(group, partner)| is_wanted(group, partner));
-        let number = |(group, partner)| Some((self.groups.in_slot(group)?, partner));
-        let mut found: Vec<_> = wanted.filter_map(number).collect();
+        let of_part = |slots: &&[usize]| {
+            let mut found = vec![];
+            for &slot in *slots {
+                for (group, partner) in self.meetings_of(slot) {
+                    if is_wanted(slot, (group, partner)) {
+                        found.extend(self.groups.in_slot(group).map(|k| (k, partner)));
+                    }
+                }
+            }
+            found
+        };
+        let parts: Vec<&[usize]> = slots.chunks(SLOTS_OF_A_TASK).collect();
+        parallel::each_of(&parts, 1, of_part).concat()
+    }
+
+    /// Numbers of groups, and partners of theirs, of which one at least is in these slots: those that are wanted, each
+    /// once and in order.
+    pub(super) fn meetings(
+        self,
+        slots: &[usize],
+        is_wanted: impl Fn(usize, Partner) -> bool + Sync,
+    ) -> Vec<(usize, Partner)> {
+        let is_wanted = |_, (group, partner)| is_wanted(group, partner);
+        let mut found = self.meetings_in_turn(slots, is_wanted);
         found.sort_unstable_by_key(|&(number, partner)| (number, partner.slot));
         found.dedup();
         found

@@ -9,8 +9,9 @@ use crate::parallel;
 use crate::vectors::{difference, dot};
 
 /// Points that are looked at before a tree is built anew, as a multiple of the live slots. The older the tree, the more
-/// points are looked at.
-const LOOKED: usize = 16;
+/// points are looked at in a search. With 16 cores to search, trees of 100 000 stars are best this old; one core does
+/// not mind.
+const LOOKED: usize = 256;
 
 /// Classes of masses, the heaviest first. Bodies are searched in the tree of their class: most are light, and act
 /// from near by only.
@@ -173,10 +174,11 @@ impl Course<'_> {
             MARGIN * view.path(slot, levels)
         });
         let mut classes = vec![vec![]; CLASSES];
-        for slot in 0..slots {
-            // Without mass, the last.
-            let class = (self.heaviest / self.gm[slot]).log(FACTOR) as usize;
-            classes[class.min(CLASSES - 1)].push(slot);
+        let factors = (1..).take(CLASSES - 1).map(|class| FACTOR.powi(class));
+        let heaviest: Vec<f64> = factors.map(|factor| self.heaviest / factor).collect();
+        for (slot, gm) in self.gm.iter().enumerate() {
+            let class = heaviest.iter().filter(|&limit| gm <= limit).count();
+            classes[class].push(slot);
         }
         let class = |slots: Vec<usize>| {
             let pulls = slots.iter().map(|&slot| view.pull(slot));

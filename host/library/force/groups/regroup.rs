@@ -66,17 +66,12 @@ impl Course<'_> {
         self.form_pairs(block)
     }
 
-    /// Returns whether a slot has a body whose step begins now.
-    fn begins(&self, slot: usize) -> bool {
-        self.gm[slot] != 0.0 && self.begun[slot] == self.now
-    }
-
     /// Divides the group in a slot, if it is over. Returns the slots of its parts.
     fn divide(&mut self, slot: usize) -> Result<Option<[usize; 2]>, ForceError> {
         let Some(number) = self.groups.in_slot(slot) else {
             return Ok(None);
         };
-        if !self.begins(slot) {
+        if !self.view().begins(slot) {
             return Ok(None);
         }
         let group = &self.groups.all[number];
@@ -98,13 +93,15 @@ impl Course<'_> {
         self.end_now(&partners)?;
         self.finish_regular(slot)?;
         let group = self.groups.remove(number);
+        self.perturbed.remove(&group);
+        let members = group.members.clone();
         let origin = self.phase(slot);
         let mut slots = [0; 2];
         for (slot, part) in slots.iter_mut().zip(contents(group, parts)) {
             *slot = self.install(part, origin)?;
         }
-        self.groups.divided(slot, slots);
-        self.find_live();
+        self.perturbed.replace(&mut self.groups, &[slot], &slots);
+        self.find_live(&members);
         self.renew_lists(slot, &slots);
         self.start(&slots)?;
         self.renew(&partners)?;
@@ -195,8 +192,9 @@ impl Course<'_> {
     /// Lets groups and partners become one that are near, where the step of one begins now.
     fn unite_with_partners(&mut self, begun: &[usize]) -> Result<(), ForceError> {
         let mut candidates = vec![];
-        let near = self.meetings(begun, |group, partner| {
-            partner.zone != Zone::Felt && (self.begins(group) || self.begins(partner.slot))
+        let view = self.view();
+        let near = view.meetings(begun, |group, partner| {
+            partner.zone != Zone::Felt && (view.begins(group) || view.begins(partner.slot))
         });
         for of_group in near.chunk_by(|(one, _), (other, _)| one == other) {
             let mut best = (f64::INFINITY, None);
@@ -287,6 +285,7 @@ impl Course<'_> {
                 bodies.push(Part::one(slot, [x, v]));
                 continue;
             };
+            self.perturbed.remove(&group);
             if united == United::Bodies
                 && let Some(tight) = group.as_tight()
             {
@@ -308,9 +307,14 @@ impl Course<'_> {
             let parts = members.iter().enumerate();
             bodies.extend(parts.map(|(k, &member)| Part::one(member, shifted(k))));
         }
+        let members: Vec<usize> = (bodies.iter())
+            .flat_map(|part| &part.members)
+            .copied()
+            .collect();
         let slot = self.install(bodies, origin)?;
-        self.groups.united([one, other], slot);
-        self.find_live();
+        self.perturbed
+            .replace(&mut self.groups, &[one, other], &[slot]);
+        self.find_live(&members);
         self.renew_lists(one, &[slot]);
         self.start(&[slot])?;
         self.renew(&partners)?;
@@ -332,7 +336,7 @@ impl Course<'_> {
         // A body near another has short steps.
         let scales = &self.groups.scales;
         let is_fast = |&slot: &usize| {
-            self.begins(slot)
+            self.view().begins(slot)
                 && self.backend.state().own_steps[slot] < scales.time
                 && self.nearest[slot] <= MARGIN * scales.reach(self.gm[slot] + self.heaviest)
                 && self.may_be_body(slot)
@@ -343,7 +347,9 @@ impl Course<'_> {
         for (slot, companion) in fast.into_iter().zip(companions) {
             let companion = match is_other {
                 false => companion,
-                true if self.begins(slot) && self.may_be_body(slot) => self.companions(&[slot])[0],
+                true if self.view().begins(slot) && self.may_be_body(slot) => {
+                    self.companions(&[slot])[0]
+                }
                 true => None,
             };
             let Some(other) = companion else {

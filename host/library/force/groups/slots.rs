@@ -1,5 +1,7 @@
 //! Slots: which are live, and what is in them.
 
+use std::mem;
+
 use gpu_kernels::schedule::block_steps::{Moving, SPAN};
 
 use super::Course;
@@ -63,30 +65,38 @@ impl HostState {
 }
 
 impl Course<'_> {
-    /// Finds live slots and masses.
-    pub(super) fn find_live(&mut self) {
+    /// Finds the masses of slots that may have another content, and which of these are live.
+    pub(super) fn find_live(&mut self, slots: &[usize]) {
         self.backend.find_sources();
-        let bodies = &self.backend.state().bodies;
         let g = self.backend.physics().coupling();
-        self.gm.resize(bodies.len(), 0.0);
-        self.roots.resize(bodies.len(), 0.0);
-        for ((gm, root), mass) in self.gm.iter_mut().zip(&mut self.roots).zip(&bodies.mass) {
-            let now = g * mass;
-            if *gm != now {
-                (*gm, *root) = (now, now.cbrt());
+        let mut heaviest = self.heaviest;
+        for &slot in slots {
+            let now = g * self.backend.state().bodies.mass[slot];
+            let before = mem::replace(&mut self.gm[slot], now);
+            self.roots[slot] = now.cbrt();
+            heaviest = match before == heaviest && now < before {
+                true => self.gm.iter().copied().fold(0.0, f64::max),
+                false => heaviest.max(now),
+            };
+            match (self.live.binary_search(&slot), now != 0.0) {
+                (Err(place), true) => self.live.insert(place, slot),
+                (Ok(place), false) => {
+                    self.live.remove(place);
+                }
+                _ => {}
             }
         }
-        let has_body = |&i: &usize| self.gm[i] != 0.0;
-        self.live = (0..self.gm.len()).filter(has_body).collect();
-        self.heaviest = self.gm.iter().copied().fold(0.0, f64::max);
-        self.perturbed = Perturbed::of(&self.groups, self.gm.len());
-        self.find_slots();
+        self.heaviest = heaviest;
+        let kept_up = || self.perturbed == Perturbed::of(&self.groups, self.gm.len());
+        debug_assert!(kept_up(), "a change of partners was not noted");
+        self.find_slots(slots);
     }
 
     /// The slots as they are now.
     pub(super) fn view(&self) -> View<'_> {
         View {
             groups: &self.groups,
+            perturbed: &self.perturbed,
             physics: self.backend.physics(),
             gm: &self.gm,
             roots: &self.roots,
@@ -135,6 +145,7 @@ pub(super) struct Pull {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) groups: &'a Groups,
+    pub(super) perturbed: &'a Perturbed,
     physics: &'a Physics,
     pub(super) gm: &'a [f64],
     roots: &'a [f64],
@@ -153,6 +164,11 @@ impl View<'_> {
             gm: self.gm[slot],
             root: self.roots[slot],
         }
+    }
+
+    /// Returns whether a slot has a body whose step begins now.
+    pub(super) fn begins(&self, slot: usize) -> bool {
+        self.gm[slot] != 0.0 && self.begun[slot] == self.now
     }
 
     /// Position and velocity of a slot.
@@ -191,6 +207,11 @@ impl View<'_> {
         let higher = length(begun.s) + length(begun.c) * step / 4.0;
         let bend = length(begun.a) + length(begun.j) * step / 2.0 + higher * step * step / 6.0;
         left * (length(begun.v) + bend * step)
+    }
+
+    /// Time since the span began.
+    pub(super) fn time(&self) -> f64 {
+        time_in(self.span, self.now)
     }
 
     /// Time since the step of a slot began.

@@ -642,7 +642,10 @@ fn corrections_of_members_are_derivatives_of_each_other() {
         let mut seen = vec![];
         for &slot in &slots {
             let [before, now, after] = [0, 1, 2].map(|time| found[time][slot]);
-            let close = course.meetings_of(slot).any(|(_, p)| p.zone == Zone::Close);
+            let close = course
+                .view()
+                .meetings_of(slot)
+                .any(|(_, p)| p.zone == Zone::Close);
             for k in 1..3 {
                 let change = difference(after[k - 1], before[k - 1]);
                 let change = change.map(|x| x / (2.0 * h));

@@ -69,7 +69,11 @@ impl<D: Device> Memory<D> {
     }
 
     /// Buffers of a kernel's parameters, in order.
-    fn pointers<'a>(&'a self, entry: &Entry, given: Given<'a, D::Buffer>) -> Vec<&'a D::Buffer> {
+    fn pointers<'a>(
+        &'a self,
+        entry: &Entry,
+        given: &[(Buffer, &'a D::Buffer)],
+    ) -> Vec<&'a D::Buffer> {
         let of = |name| {
             let given = given.iter().find(|(of, _)| *of == name);
             given.map_or_else(|| self.of(name), |&(_, buffer)| buffer)
@@ -90,47 +94,36 @@ impl<D: Device> Memory<D> {
         kernel: Kernel,
         params: Params,
     ) -> Result<(), ForceError> {
-        self.launch_with(device, kernel, &[], params)
-    }
-
-    /// Launches a kernel on buffers of which some are given.
-    pub(super) fn launch_with(
-        &self,
-        device: &D,
-        (entry, launch): Kernel,
-        given: Given<'_, D::Buffer>,
-        params: Params,
-    ) -> Result<(), ForceError> {
-        let buffers = self.pointers(entry, given);
-        // SAFETY: the entry's declaration says which buffers its parameters point to, in order. They are large enough
-        // for these scalars, because both are of one plan: see the type.
-        unsafe { device.launch(entry, launch, &buffers, params) }
+        self.launch_renamed(device, kernel, &[], params)
     }
 
     /// Launches a kernel under names that its buffers have here.
     pub(super) fn launch_renamed(
         &self,
         device: &D,
-        kernel: Kernel,
+        (entry, launch): Kernel,
         renamed: &[(Buffer, Buffer)],
         params: Params,
     ) -> Result<(), ForceError> {
-        self.launch_with(device, kernel, &self.renamed(renamed), params)
+        let buffers = self.pointers(entry, &self.renamed(renamed));
+        // SAFETY: the entry's declaration says which buffers its parameters point to, in order. They are large enough
+        // for these scalars, because both are of one plan: see the type.
+        unsafe { device.launch(entry, launch, &buffers, params) }
     }
 
-    /// Launches a kernel that what follows need not wait for, until it is [joined](Device::join_beside). Until then
-    /// nothing that is launched reads what it writes.
+    /// As [`launch_renamed`](Self::launch_renamed), of a kernel that what follows need not wait for, until it is
+    /// [joined](Device::join_beside). Until then nothing that is launched reads what it writes.
     pub(super) fn launch_beside(
         &self,
         device: &D,
         (entry, launch): Kernel,
-        given: Given<'_, D::Buffer>,
+        renamed: &[(Buffer, Buffer)],
         params: Params,
     ) -> Result<(), ForceError> {
-        let buffers = self.pointers(entry, given);
-        // SAFETY: see `launch_with`. Until plans join it, others write accelerations of other bodies (`hybrid`), or add
-        // to them by atomic operations (`separated`), and accelerations by fields have a buffer that the forces do not
-        // touch.
+        let buffers = self.pointers(entry, &self.renamed(renamed));
+        // SAFETY: see `launch_renamed`. Until plans join it, others write accelerations of other bodies (`hybrid`), or
+        // add to them by atomic operations (`separated`), and accelerations by fields have a buffer that the forces do
+        // not touch.
         unsafe { device.launch_beside(entry, launch, &buffers, params) }
     }
 
@@ -172,7 +165,7 @@ impl<D: Peers> Memory<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let buffers = self.pointers(entry, given);
-        // SAFETY: see `launch_with`. The addresses are of `others`: sums of plans for the same bodies and slices, or the
+        // SAFETY: see `launch_renamed`. The addresses are of `others`: sums of plans for the same bodies and slices, or the
         // room where these are received from other ranks.
         unsafe { device.launch_reading(entry, launch, &buffers, others, params) }
     }
@@ -189,7 +182,7 @@ impl<D: Streams> Memory<D> {
         params: Params,
     ) -> Result<(), ForceError> {
         let buffers = self.pointers(entry, given);
-        // SAFETY: see `launch_with`. Work on a system is queued in one stream, or with a join in between.
+        // SAFETY: see `launch_renamed`. Work on a system is queued in one stream, or with a join in between.
         unsafe { device.launch_in(stream, entry, launch, &buffers, params) }
     }
 }

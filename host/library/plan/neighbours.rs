@@ -76,15 +76,11 @@ pub const fn sums_of_parity(parity: u16) -> [Buffer; 2] {
 
 /// Names under which kernels find the sums of this parity, in place of the names of their parameters. The sums of one
 /// parity are read while the sums of the next are written.
-pub const fn of_parity(parity: u16) -> &'static [(Buffer, Buffer)] {
-    match parity {
-        0 => &[],
-        _ => &[
-            (Buffer::irregular_sums, Buffer::irregular_before),
-            (Buffer::irregular_before, Buffer::irregular_sums),
-            (Buffer::regular_sums, Buffer::regular_before),
-        ],
-    }
+pub fn of_parity(parity: u16) -> Vec<(Buffer, Buffer)> {
+    let parities = if parity == 0 { [0, 1] } else { [1, 0] };
+    let buffers = parities.into_iter().flat_map(sums_of_parity);
+    let parameters = [0, 1].into_iter().flat_map(sums_of_parity);
+    parameters.zip(buffers).collect()
 }
 
 impl NeighbourPlan {

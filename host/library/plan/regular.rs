@@ -109,7 +109,7 @@ impl RegularPlan {
                     block: [threads, 1, 1],
                     shared_bytes,
                 },
-                renamed: of_parity(parity).to_vec(),
+                renamed: of_parity(parity),
             };
             (step, params)
         };

@@ -164,10 +164,10 @@ impl<D: Device> Resident<D> {
             return Ok(());
         };
         let (device, kernel) = (&*self.device, (apart.fields, self.elementwise_launch));
-        let given = [(Buffer::acceleration, self.of(Buffer::of_fields))];
+        let renamed = [(Buffer::acceleration, Buffer::of_fields)];
         // `end_external` joins it.
         self.memory
-            .launch_beside(device, kernel, &given, self.external_params())
+            .launch_beside(device, kernel, &renamed, self.external_params())
     }
 
     /// Makes the fields part of what accelerates the bodies, after their own forces.

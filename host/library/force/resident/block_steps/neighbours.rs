@@ -248,7 +248,7 @@ impl<D: Device> Resident<D> {
     ) -> Result<(), ForceError> {
         let params = self.neighbour_params(phase, parity, 0)?;
         self.memory
-            .launch_renamed(&self.device, kernel, plan::of_parity(sums), params)
+            .launch_renamed(&self.device, kernel, &plan::of_parity(sums), params)
     }
 
     /// Takes block step `number` of those that are launched one after another, if it is one of those in which no

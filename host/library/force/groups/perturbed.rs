@@ -51,6 +51,8 @@ impl Perturbed {
             let [lost, got] = changes(&before, &group.partners);
             self.change(group.slot, &lost, &got);
         }
+        let is_whole = || *self == Self::of(groups, self.by_slot.len());
+        debug_assert!(is_whole(), "a change of partners was not noted");
     }
 
     /// Returns whether a slot perturbs a group, or has a group that is perturbed.

@@ -112,11 +112,7 @@ impl Course<'_> {
     fn install(&mut self, bodies: Vec<Part>, origin: [Vector; 2]) -> Result<usize, ForceError> {
         let of_part = |part: &Part| vec![part.phase; part.members.len()];
         let phases: Vec<_> = bodies.iter().flat_map(of_part).collect();
-        let members: Vec<usize> = bodies
-            .iter()
-            .flat_map(|part| &part.members)
-            .copied()
-            .collect();
+        let members = members_of(&bodies);
         let slot = members.iter().copied().min().unwrap_or_default();
         let masses = &self.groups.masses;
         occupy(self.backend.state_mut(), masses, &members, &phases, origin);
@@ -307,10 +303,7 @@ impl Course<'_> {
             let parts = members.iter().enumerate();
             bodies.extend(parts.map(|(k, &member)| Part::one(member, shifted(k))));
         }
-        let members: Vec<usize> = (bodies.iter())
-            .flat_map(|part| &part.members)
-            .copied()
-            .collect();
+        let members = members_of(&bodies);
         let slot = self.install(bodies, origin)?;
         self.perturbed
             .replace(&mut self.groups, &[one, other], &[slot]);
@@ -334,10 +327,10 @@ impl Course<'_> {
     /// Makes pairs of bodies that are near. Each is single, or a tight pair.
     fn form_pairs(&mut self, block: &[usize]) -> Result<(), ForceError> {
         // A body near another has short steps.
-        let scales = &self.groups.scales;
+        let (view, scales) = (self.view(), &self.groups.scales);
         let is_fast = |&slot: &usize| {
-            self.view().begins(slot)
-                && self.backend.state().own_steps[slot] < scales.time
+            view.begins(slot)
+                && view.state.own_steps[slot] < scales.time
                 && self.nearest[slot] <= MARGIN * scales.reach(self.gm[slot] + self.heaviest)
                 && self.may_be_body(slot)
         };
@@ -434,6 +427,12 @@ impl Course<'_> {
                 square < limit * limit
             })
     }
+}
+
+/// The members of some bodies.
+fn members_of(bodies: &[Part]) -> Vec<usize> {
+    let members = bodies.iter().flat_map(|part| &part.members);
+    members.copied().collect()
 }
 
 /// The bodies in the two parts of a group that is divided. Parts are numbers of bodies of a pair, or of members of a

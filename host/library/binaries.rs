@@ -10,7 +10,7 @@ use std::f64::consts::TAU;
 use crate::bodies::Bodies;
 use crate::neighbours::{mutual, nearest};
 use crate::physics::Physics;
-use crate::vectors::{cross, difference, dot};
+use crate::vectors::{axes, cross, difference, dot};
 
 /// Two bodies that are bound to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,14 +87,14 @@ fn mean_kinetic_energy(
     let momentum = |i: usize| {
         let mass = physics.weight(bodies.mass[i]);
         let v = bodies.body(i).velocity;
-        (mass, [0, 1, 2].map(|k| mass * (v[k] - centre[k])))
+        (mass, axes(|k| mass * (v[k] - centre[k])))
     };
     let energy = |(mass, p): (f64, [f64; 3])| dot(p, p) / (2.0 * mass);
     let alone: f64 = massive.iter().map(|&i| energy(momentum(i))).sum();
     // The motion of pairs in the place of that of their members.
     let bound = pairs.iter().map(|&[i, j]| {
         let ((m, p), (n, q)) = (momentum(i), momentum(j));
-        let whole = energy((m + n, [0, 1, 2].map(|k| p[k] + q[k])));
+        let whole = energy((m + n, axes(|k| p[k] + q[k])));
         whole - energy((m, p)) - energy((n, q))
     });
     let sum = alone + bound.sum::<f64>();

@@ -16,6 +16,7 @@ use gpu_kernels::numerics::Precision;
 
 use crate::bodies::Bodies;
 use crate::physics::{ForceLaw, Physics};
+use crate::vectors::axes;
 
 /// Origin and units of local coordinates; see the [module](self).
 ///
@@ -101,13 +102,13 @@ impl Frame {
     /// Position in local units.
     pub fn position_to_local(&self, x: [f64; 3]) -> [f64; 3] {
         let scale = inverse(self.length);
-        [0, 1, 2].map(|axis| (x[axis] - self.centre[axis]) * scale)
+        axes(|axis| (x[axis] - self.centre[axis]) * scale)
     }
 
     /// Inverse of [`position_to_local`](Self::position_to_local), up to rounding of the origin's
     /// shift.
     pub fn position_from_local(&self, x: [f64; 3]) -> [f64; 3] {
-        [0, 1, 2].map(|axis| x[axis] * self.length + self.centre[axis])
+        axes(|axis| x[axis] * self.length + self.centre[axis])
     }
 
     /// Velocity in local units.

@@ -16,7 +16,7 @@ use crate::fields::External;
 use crate::force::cpu::field_at;
 use crate::physics::Physics;
 use crate::units::Measured;
-use crate::vectors::{cross, difference, dot};
+use crate::vectors::{axes, cross, difference, dot};
 
 /// The largest eccentricity of a circle.
 const CIRCLE: f64 = 1e-3;
@@ -243,7 +243,7 @@ fn rotation(massive: &Bodies, physics: &Physics) -> Result<[f64; 3], NoJacobi> {
     let distance = dot(r, r).sqrt();
     // The vector (v × (r × v))/GM − r/|r|, whose length is the eccentricity.
     let (speed, along) = (dot(v, v), dot(r, v));
-    let vector = [0, 1, 2].map(|k| (speed * r[k] - along * v[k]) / gm - r[k] / distance);
+    let vector = axes(|k| (speed * r[k] - along * v[k]) / gm - r[k] / distance);
     let eccentricity = dot(vector, vector).sqrt();
     match eccentricity <= CIRCLE {
         true => Ok(cross(r, v).map(|l| l / dot(r, r))),

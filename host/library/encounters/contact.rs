@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Contact, StepOfBody};
 use crate::bodies::Bodies;
-use crate::vectors::dot;
+use crate::vectors::{axes, dot};
 
 /// Control points of a cubic (Bézier's form), which lies within their hull.
 pub(super) type Path = [[f64; 3]; 4];
@@ -74,7 +74,7 @@ impl Motion {
             let (start, end) = (a_start.max(b_start), a_end.min(b_end));
             if start < end {
                 let [a_path, b_path] = [a, b].map(|k| self.part(k, [start, end]));
-                let path = [0, 1, 2, 3].map(|p| [0, 1, 2].map(|k| b_path[p][k] - a_path[p][k]));
+                let path = [0, 1, 2, 3].map(|p| axes(|k| b_path[p][k] - a_path[p][k]));
                 if let Some((share, from_outside)) = first_contact(&path, radius) {
                     let share = start + (end - start) * share;
                     contacts.push(Contact {
@@ -120,10 +120,10 @@ impl Motion {
         let (first, _) = split(path, share);
         let [_, _, before, here] = first;
         let velocity = match share > 0.0 && dt != 0.0 {
-            true => [0, 1, 2].map(|k| 3.0 * (here[k] - before[k]) / (share * dt)),
+            true => axes(|k| 3.0 * (here[k] - before[k]) / (share * dt)),
             false => {
                 let [here, after, ..] = *path;
-                [0, 1, 2].map(|k| 3.0 * (after[k] - here[k]) / dt)
+                axes(|k| 3.0 * (after[k] - here[k]) / dt)
             }
         };
         [here, velocity]
@@ -135,8 +135,8 @@ fn cubic([x, v]: [[f64; 3]; 2], [x1, v1]: [[f64; 3]; 2], dt: f64) -> Path {
     let third = dt / 3.0;
     [
         x,
-        [0, 1, 2].map(|k| x[k] + third * v[k]),
-        [0, 1, 2].map(|k| x1[k] - third * v1[k]),
+        axes(|k| x[k] + third * v[k]),
+        axes(|k| x1[k] - third * v1[k]),
         x1,
     ]
 }
@@ -152,7 +152,7 @@ fn point(path: &Path, share: f64) -> [f64; 3] {
 
 /// Parts of a path before and after a share of it (de Casteljau).
 fn split(path: &Path, share: f64) -> (Path, Path) {
-    let between = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|k| (1.0 - share) * a[k] + share * b[k]);
+    let between = |a: [f64; 3], b: [f64; 3]| axes(|k| (1.0 - share) * a[k] + share * b[k]);
     let [a, b, c, d] = *path;
     let (ab, bc, cd) = (between(a, b), between(b, c), between(c, d));
     let (abc, bcd) = (between(ab, bc), between(bc, cd));
@@ -224,7 +224,7 @@ fn crossing(path: &Path, radius: f64, within: bool) -> Option<f64> {
 /// around the path, or of the plane in front of the path that faces the origin.
 fn nearest(path: &Path) -> f64 {
     let [first, _, _, last] = *path;
-    let middle = [0, 1, 2].map(|k| first[k] + last[k]);
+    let middle = axes(|k| first[k] + last[k]);
     let length = dot(middle, middle).sqrt();
     let along = |x: &[f64; 3]| (0..3).map(|k| x[k] * middle[k]).sum::<f64>() / length;
     let plane = path.iter().map(along).fold(f64::INFINITY, f64::min);
@@ -238,6 +238,6 @@ fn nearest(path: &Path) -> f64 {
             });
         least.max(-most).max(0.0)
     };
-    let of_box = [0, 1, 2].map(of_axis);
+    let of_box = axes(of_axis);
     dot(of_box, of_box).max(plane)
 }

@@ -26,7 +26,7 @@ pub use event::{Event, Happening};
 pub use settings::{EncounterFault, Encounters, OnCollision, OnEscape};
 
 use crate::bodies::{Bodies, Body};
-use crate::vectors::{difference, distance, dot};
+use crate::vectors::{axes, difference, distance, dot};
 
 use centre::centre_within;
 use contact::Motion;
@@ -214,7 +214,7 @@ impl Encounters {
                 Happening::Collision {
                     ids: [first.id, second.id],
                     masses: [first.mass, second.mass],
-                    position: [0, 1, 2].map(|k| xa[k] + inner * (xb[k] - xa[k])),
+                    position: axes(|k| xa[k] + inner * (xb[k] - xa[k])),
                     speed: distance(va, vb),
                     outcome: self.on_collision,
                 },
@@ -232,8 +232,8 @@ impl Encounters {
                     let change = bounce([bodies.body(i), bodies.body(j)], contact.phases);
                     for (k, change) in [i, j].into_iter().zip(change) {
                         let mut body = bodies.body(k);
-                        body.velocity = [0, 1, 2].map(|k| body.velocity[k] + change[k]);
-                        body.position = [0, 1, 2].map(|k| body.position[k] + change[k] * rest);
+                        body.velocity = axes(|k| body.velocity[k] + change[k]);
+                        body.position = axes(|k| body.position[k] + change[k] * rest);
                         bodies.set_part(k, &std::iter::once(body).collect());
                         bounced[k] = true;
                     }
@@ -285,7 +285,7 @@ impl Encounters {
 fn merged(first: Body, second: Body) -> Body {
     let mass = first.mass + second.mass;
     let share = if mass > 0.0 { second.mass / mass } else { 0.5 };
-    let mean = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|k| a[k] + share * (b[k] - a[k]));
+    let mean = |a: [f64; 3], b: [f64; 3]| axes(|k| a[k] + share * (b[k] - a[k]));
     Body {
         position: mean(first.position, second.position),
         velocity: mean(first.velocity, second.velocity),

@@ -2,6 +2,7 @@
 
 use super::contact::Motion;
 use crate::parallel;
+use crate::vectors::axes;
 
 /// A body that has a radius, or may meet one that has.
 #[derive(Clone, Copy)]
@@ -28,8 +29,8 @@ pub(super) fn close_pairs(motion: &Motion, radii: &[f64]) -> Vec<(usize, usize)>
         };
         Some(Swept {
             body,
-            least: [0, 1, 2].map(|k| of(f64::min, k) - radius),
-            most: [0, 1, 2].map(|k| of(f64::max, k) + radius),
+            least: axes(|k| of(f64::min, k) - radius),
+            most: axes(|k| of(f64::max, k) + radius),
         })
     };
     let all = parallel::each(radii.len(), BODIES_OF_A_TASK, swept);
@@ -74,7 +75,7 @@ fn longest_axis(all: &[Swept]) -> usize {
             .fold(f64::NEG_INFINITY, f64::max);
         most - least
     };
-    let lengths = [0, 1, 2].map(length);
+    let lengths = axes(length);
     (0..3).fold(
         0,
         |best, k| if lengths[k] > lengths[best] { k } else { best },

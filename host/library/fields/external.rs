@@ -11,7 +11,7 @@ use super::{Centre, ExternalField, FieldFault, Fields, HostField, Path, Shape};
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
-use crate::vectors::difference;
+use crate::vectors::{axes, difference};
 
 /// External fields at one moment.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ struct Orbiting {
 type Vector = [f64; 3];
 
 fn plus(a: Vector, b: Vector) -> Vector {
-    [0, 1, 2].map(|k| a[k] + b[k])
+    axes(|k| a[k] + b[k])
 }
 
 /// Fewest bodies of a thread: fewer are done sooner than it is woken.
@@ -341,12 +341,12 @@ impl External {
             jerk
         };
         let at_rest = jerk([0.0; 3]);
-        let columns = [0, 1, 2].map(|axis| {
+        let columns = axes(|axis| {
             let mut velocity = [0.0; 3];
             velocity[axis] = 1.0;
             jerk(velocity)
         });
-        [0, 1, 2].map(|i| [0, 1, 2].map(|j| columns[j][i] - at_rest[i]))
+        axes(|i| axes(|j| columns[j][i] - at_rest[i]))
     }
 
     /// Adds the accelerations of the fields, and K − 1 derivatives of them, to the `forces` on a body.
@@ -360,7 +360,7 @@ impl External {
             return self.add_about_rest::<K>(moving, forces);
         };
         let of_origin = orbit.forces;
-        let moved = [0, 1, 2].map(|k| plus(moving[k], orbit.origin[k]));
+        let moved = axes(|k| plus(moving[k], orbit.origin[k]));
         if !moved[0].iter().all(|x| x.is_finite()) {
             return [[f64::NAN; 3]; 3];
         }

@@ -8,6 +8,7 @@ use gpu_kernels::fields::KNOT;
 
 use crate::io::{finite_number, read_text};
 use crate::names::tells_of_columns;
+use crate::vectors::axes;
 
 /// Time, position and velocity.
 type Knot = (f64, [f64; 3], [f64; 3]);
@@ -74,7 +75,7 @@ impl Path {
     pub fn through(knots: &[(f64, [f64; 3])]) -> Result<Self, PathFault> {
         let times: Vec<f64> = knots.iter().map(|&(time, _)| time).collect();
         check(&times, knots.iter().flat_map(|(_, x)| x))?;
-        let velocities = [0, 1, 2].map(|axis| {
+        let velocities = axes(|axis| {
             let values: Vec<f64> = knots.iter().map(|(_, x)| x[axis]).collect();
             slopes(&times, &values)
         });

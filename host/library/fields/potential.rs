@@ -11,6 +11,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::CompensatedSum;
 use crate::parallel;
 use crate::physics::Physics;
+use crate::vectors::axes;
 
 type Vector = [f64; 3];
 
@@ -46,7 +47,7 @@ impl<'a> Potential<'a> {
             match origin {
                 Some([origin, _]) => {
                     let there = field(origin);
-                    let about = move |x: Vector| field([0, 1, 2].map(|k| origin[k] + x[k]));
+                    let about = move |x: Vector| field(axes(|k| origin[k] + x[k]));
                     (Box::new(about), there)
                 }
                 None => (field, 0.0),

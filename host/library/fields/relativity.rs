@@ -6,7 +6,7 @@ use super::FieldFault;
 use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
-use crate::vectors::{cross, difference, dot};
+use crate::vectors::{axes, cross, difference, dot};
 
 /// Speed of light in m/s, exact.
 pub(super) const LIGHT: f64 = 299_792_458.0;
@@ -77,7 +77,7 @@ impl Relativity {
             1 => term.terms::<2>(relative, forces, of_centre),
             _ => term.terms::<3>(relative, forces, of_centre),
         };
-        [0, 1, 2].map(|k| [0, 1, 2].map(|axis| forces[k][axis] + terms[k][axis]))
+        axes(|k| axes(|axis| forces[k][axis] + terms[k][axis]))
     }
 
     /// The buffer of the kernels that add it, for bodies of a frame: as

@@ -9,6 +9,7 @@ use crate::encounters::{Paths, StepOfBody};
 use crate::fields::External;
 use crate::frame::Frame;
 use crate::groups::Groups;
+use crate::vectors::axes;
 use gpu_kernels::schedule::block_steps::SPAN;
 
 /// State that a body's step began from.
@@ -203,8 +204,8 @@ impl HostState {
     pub(super) fn relative_phase(&self, i: usize, j: usize) -> [[f64; 3]; 2] {
         let ((x, v), (x0, v0)) = (self.phase(i), self.phase(j));
         [
-            [0, 1, 2].map(|axis| x[axis] - x0[axis]),
-            [0, 1, 2].map(|axis| v[axis] - v0[axis]),
+            axes(|axis| x[axis] - x0[axis]),
+            axes(|axis| v[axis] - v0[axis]),
         ]
     }
 

@@ -5,6 +5,7 @@ use gpu_kernels::schedule::spatial_sort;
 
 use crate::parallel::{self, ELEMENTWISE};
 use crate::physics::ForceLaw;
+use crate::vectors::axes;
 
 /// Map from the slots of a device's buffers to bodies.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ pub(super) fn measured(
             let m = weight(i);
             sum += m;
             squares += m * m;
-            moment = [0, 1, 2].map(|axis| moment[axis] + m * position[axis]);
+            moment = axes(|axis| moment[axis] + m * position[axis]);
         }
         (sum, squares, moment)
     };
@@ -91,7 +92,7 @@ pub(super) fn measured(
     for part in parallel::each(parts.len(), 1, sums_of) {
         sum += part.0;
         squares += part.1;
-        moment = [0, 1, 2].map(|axis| moment[axis] + part.2[axis]);
+        moment = axes(|axis| moment[axis] + part.2[axis]);
     }
     // Without masses there are no forces, right at any distance.
     let total = if sum > 0.0 { sum } else { 1.0 };
@@ -114,7 +115,7 @@ pub(super) fn measured(
     };
     let centre = moment.map(|m| m / total);
     let distances = parallel::each(positions.len(), ELEMENTWISE, |i| {
-        let along = [0, 1, 2].map(|axis| (positions[i][axis] - centre[axis]).abs());
+        let along = axes(|axis| (positions[i][axis] - centre[axis]).abs());
         along.into_iter().fold(0.0, f64::max)
     });
     let half_side = distances

@@ -25,7 +25,7 @@ use crate::fields::External;
 use crate::frame::Frame;
 use crate::parallel;
 use crate::physics::Physics;
-use crate::vectors::difference;
+use crate::vectors::{axes, difference};
 
 /// The reference as a backend: slow, and the one to compare whole runs with.
 #[derive(Clone, Debug)]
@@ -82,8 +82,7 @@ impl Reference {
                 }
                 _ => [0.0; 3],
             };
-            whole[k] =
-                [0, 1, 2].map(|axis| pairs[k][axis] + fields[k][axis] + turning[axis] + term[axis]);
+            whole[k] = axes(|axis| pairs[k][axis] + fields[k][axis] + turning[axis] + term[axis]);
         }
         whole
     }

@@ -9,6 +9,8 @@ use std::ops::{Add, Mul};
 use super::ks::{Pair, reduced_mass};
 use super::vector::{Vector, add_scaled, dot, scale};
 
+use crate::vectors::axes;
+
 /// Quadrupole and octupole of a pair, averaged over its Kepler orbit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ring {
@@ -40,7 +42,7 @@ impl Add for Series {
     type Output = Self;
 
     fn add(self, Self(other): Self) -> Self {
-        Self([0, 1, 2].map(|k| self.0[k] + other[k]))
+        Self(axes(|k| self.0[k] + other[k]))
     }
 }
 
@@ -211,10 +213,10 @@ impl Ring {
 
     /// Second derivative of the acceleration, for a body at `d` that moves at `u` = dd/dt with `w` = du/dt.
     pub(crate) fn snap(&self, [d, u, w]: [Vector; 3]) -> Vector {
-        let place = [0, 1, 2].map(|k| Series([d[k], u[k], w[k]]));
+        let place = axes(|k| Series([d[k], u[k], w[k]]));
         let along = |v: Vector| place[0] * v[0] + place[1] * v[1] + place[2] * v[2];
         let product = |of: [Series; 3]| place[0] * of[0] + place[1] * of[1] + place[2] * of[2];
-        let qd = [0, 1, 2].map(|k| {
+        let qd = axes(|k| {
             let mut axis = [0.0; 3];
             axis[k] = 1.0;
             along(self.times(axis)) // a row of Q
@@ -222,7 +224,7 @@ impl Ring {
         let (q, square) = (product(qd), product(place));
         let (fifth, seventh) = (square.power(-2.5), square.power(-3.5));
         let radial = fifth * (1.5 * self.trace()) + q * seventh * -7.5;
-        let mut all = [0, 1, 2].map(|k| fifth * qd[k] * 3.0 + radial * place[k]);
+        let mut all = axes(|k| fifth * qd[k] * 3.0 + radial * place[k]);
         if self.octupole != 0.0 {
             let Octupole { across, square: of } = self.octupole();
             let (e, z) = (along(self.eccentricity), along(self.normal));

@@ -2,6 +2,7 @@
 
 use super::{GenerateError, Parameter, disk_galaxy, room_for};
 use crate::bodies::{Bodies, Body};
+use crate::vectors::axes;
 
 /// Toomre parameter of both disks: calm by themselves, so that what is seen is the encounter.
 const TOOMRE_Q: f64 = 1.5;
@@ -80,8 +81,8 @@ pub fn galaxy_collision(
         for body in galaxy.iter() {
             let (position, velocity) = (turn(body.position), turn(body.velocity));
             bodies.push(Body {
-                position: [0, 1, 2].map(|k| length * position[k] + share * place[k]),
-                velocity: [0, 1, 2].map(|k| speed * velocity[k] + share * pace[k]),
+                position: axes(|k| length * position[k] + share * place[k]),
+                velocity: axes(|k| speed * velocity[k] + share * pace[k]),
                 mass: mass * body.mass,
                 id: bodies.len() as u64,
                 kind: body.kind,
@@ -186,7 +187,7 @@ mod tests {
         };
         let ((m1, c1), (m2, c2)) = (centre(0..16_000), centre(16_000..n));
         assert!((m2 / m1 - 0.25).abs() <= 1e-12);
-        let separation = [0, 1, 2].map(|k| c2[k] - c1[k]);
+        let separation = axes(|k| c2[k] - c1[k]);
         assert!((separation[0] - 30.0).abs() <= 1e-9, "{separation:?}");
         assert!(separation[1].abs().max(separation[2].abs()) <= 1e-9);
         assert!(bodies.id.iter().copied().eq(0..n as u64));
@@ -210,10 +211,10 @@ mod tests {
                 part.centre_of_mass_velocity().unwrap(),
             );
             part.iter().fold([0.0; 3], |sum, b| {
-                let r = [0, 1, 2].map(|k| b.position[k] - c[k]);
-                let u = [0, 1, 2].map(|k| b.velocity[k] - v[k]);
+                let r = axes(|k| b.position[k] - c[k]);
+                let u = axes(|k| b.velocity[k] - v[k]);
                 let spin = [1, 2, 0].map(|k| r[k] * u[(k + 1) % 3] - r[(k + 1) % 3] * u[k]);
-                [0, 1, 2].map(|k| sum[k] + b.mass * spin[k])
+                axes(|k| sum[k] + b.mass * spin[k])
             })
         };
         let direction = |[x, y, z]: [f64; 3]| {

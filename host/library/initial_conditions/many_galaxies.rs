@@ -2,6 +2,7 @@
 
 use super::{DEFAULT_BODIES, GenerateError, Options, Parameter, Random, Values, find, room_for};
 use crate::bodies::Bodies;
+use crate::vectors::axes;
 
 /// The number of bodies of each system where none is given: as many in eight as elsewhere in one.
 pub(super) const DEFAULT_EACH: usize = DEFAULT_BODIES / 8;
@@ -117,7 +118,7 @@ fn radius_of_most(bodies: &Bodies) -> f64 {
     let mut distances: Vec<f64> = bodies
         .iter()
         .map(|body| {
-            let from_mean = [0, 1, 2].map(|k| body.position[k] - mean[k]);
+            let from_mean = axes(|k| body.position[k] - mean[k]);
             super::norm_squared(from_mean).sqrt()
         })
         .collect();
@@ -148,9 +149,9 @@ mod tests {
                 let (body, own) = (bodies.body(system * n + i), alone.body(i));
                 assert_eq!(body.mass, own.mass);
                 // But for the rounding of the centre's velocity, which is taken away.
-                let off = [0, 1, 2].map(|k| (body.velocity[k] - own.velocity[k]).abs());
+                let off = axes(|k| (body.velocity[k] - own.velocity[k]).abs());
                 assert!(off.iter().all(|off| *off <= 1e-15), "{off:?}");
-                [0, 1, 2].map(|k| body.position[k] - own.position[k])
+                axes(|k| body.position[k] - own.position[k])
             };
             let centre = shift(0);
             for i in 1..n {
@@ -163,7 +164,7 @@ mod tests {
         let mut nearest = f64::INFINITY;
         for (i, a) in centres.iter().enumerate() {
             for b in &centres[..i] {
-                let d = [0, 1, 2].map(|k| a[k] - b[k]);
+                let d = axes(|k| a[k] - b[k]);
                 nearest = nearest.min(super::super::norm_squared(d).sqrt());
             }
         }

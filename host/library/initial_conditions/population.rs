@@ -9,6 +9,7 @@ use std::str::FromStr;
 use super::orbit::Elements;
 use super::{GenerateError, Parameter, Random, Values, norm_squared};
 use crate::bodies::{Bodies, Body, BodyKind};
+use crate::vectors::axes;
 
 /// Number of stars by mass, `dN/dm ∝ m^−α` between two limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,8 +270,8 @@ impl Population {
                     _ => 1.0 - own / total / mass,
                 };
                 bodies.push(Body {
-                    position: [0, 1, 2].map(|k| position[k] + share * r[k]),
-                    velocity: [0, 1, 2].map(|k| velocity[k] + share * v[k]),
+                    position: axes(|k| position[k] + share * r[k]),
+                    velocity: axes(|k| velocity[k] + share * v[k]),
                     mass: own / total,
                     id: bodies.len() as u64,
                     kind: BodyKind::Star,

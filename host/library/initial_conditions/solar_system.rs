@@ -8,6 +8,7 @@ use super::{GenerateError, Parameter, norm_squared};
 use crate::bodies::{Bodies, Body};
 use crate::integrator::{Integrator, Stage};
 use crate::units::{ASTRONOMICAL_UNIT, DAY, SOLAR_GM, SOLAR_MASS, Units};
+use crate::vectors::axes;
 
 /// The epoch J2000.0, 1 January 2000, 12:00 TDB, as a Julian date.
 pub const J2000: f64 = 2_451_545.0;
@@ -97,9 +98,8 @@ fn at(epoch: f64, moon: bool) -> Result<Bodies, GenerateError> {
         let (both, centre, drift) = list[EARTH];
         let of_moon = 1.0 / (1.0 + EARTH_PER_MOON);
         let of_earth = 1.0 - of_moon;
-        let add = |base: [f64; 3], part: f64, vector: [f64; 3]| {
-            [0, 1, 2].map(|k| base[k] + part * vector[k])
-        };
+        let add =
+            |base: [f64; 3], part: f64, vector: [f64; 3]| axes(|k| base[k] + part * vector[k]);
         list[EARTH] = (
             both * of_earth,
             add(centre, -of_moon, position),
@@ -186,7 +186,7 @@ fn kick(list: &mut [Body], dt: f64) {
         let (before, rest) = list.split_at_mut(i);
         let a = &mut rest[0];
         for b in before {
-            let d = [0, 1, 2].map(|k| b.position[k] - a.position[k]);
+            let d = axes(|k| b.position[k] - a.position[k]);
             let square = norm_squared(d);
             let scale = dt / (square * square.sqrt());
             for (k, d) in d.into_iter().enumerate() {
@@ -208,7 +208,7 @@ mod tests {
     /// From the Sun, body 0, to each of the others.
     fn heliocentric(positions: &[[f64; 3]]) -> Vec<[f64; 3]> {
         let sun = positions[0];
-        let from_sun = |p: &[f64; 3]| [0, 1, 2].map(|k| p[k] - sun[k]);
+        let from_sun = |p: &[f64; 3]| axes(|k| p[k] - sun[k]);
         positions[1..].iter().map(from_sun).collect()
     }
 
@@ -283,7 +283,7 @@ mod tests {
             let bodies = solar_system_with_moon(J2000 + 365.25 * years).unwrap();
             let found = bodies.iter().map(|body| body.position);
             let found: Vec<_> = found.collect();
-            let seen = [0, 1, 2].map(|k| found[10][k] - found[3][k]);
+            let seen = axes(|k| found[10][k] - found[3][k]);
             let off = angle(seen, ecliptic(ephemeris[10]));
             assert!(
                 off <= 120.0,
@@ -339,7 +339,7 @@ mod tests {
             (3, [-0.177_1, 0.967_2, 0.0]),
             (5, [4.001_2, 2.938_6, -0.101_8]),
         ] {
-            let off = [0, 1, 2].map(|k| from_sun[id - 1][k] - expected[k]);
+            let off = axes(|k| from_sun[id - 1][k] - expected[k]);
             assert!(
                 norm_squared(off).sqrt() <= 1e-4,
                 "{id}: {:?}",

@@ -4,6 +4,7 @@ use super::orbit::Elements;
 use super::{GenerateError, room_for};
 use crate::bodies::{Bodies, Body, BodyKind};
 use crate::units::{ASTRONOMICAL_UNIT, SOLAR_GM};
+use crate::vectors::axes;
 
 /// `G` times the mass of the Earth in m³/s² (IAU 2015 resolution B3, nominal).
 const EARTH_GM: f64 = 3.986_004e14;
@@ -73,8 +74,7 @@ pub fn sun_earth_moon() -> Result<Bodies, GenerateError> {
         mean_anomaly: mean_anomaly.to_radians(),
     }
     .state(pair);
-    let add =
-        |base: [f64; 3], part: f64, vector: [f64; 3]| [0, 1, 2].map(|k| base[k] + part * vector[k]);
+    let add = |base: [f64; 3], part: f64, vector: [f64; 3]| axes(|k| base[k] + part * vector[k]);
     let (of_earth, of_moon) = (-moon / pair, earth / pair);
     collect(&[
         (1.0, [0.0; 3], [0.0; 3]),
@@ -119,7 +119,7 @@ mod tests {
 
     fn between(bodies: &Bodies, i: usize, j: usize) -> [f64; 3] {
         let (a, b) = (bodies.body(i).position, bodies.body(j).position);
-        [0, 1, 2].map(|k| b[k] - a[k])
+        axes(|k| b[k] - a[k])
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::physics::{ForceLaw, Physics};
 use crate::test_particles::Kinds;
 use crate::variants::Build;
 use crate::variants::preferred::ForceAccuracy;
+use crate::vectors::axes;
 
 /// A way to compute a quantity at points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Machine {
     ) -> Result<AtPoints<(Vec<[f64; 3]>, Vec<f64>)>, ForceError> {
         let of_sums = |task: &Task<'_>, sums: &[f64]| {
             let field = |sums: &[f64]| {
-                let [x, y, z] = [0, 1, 2].map(|axis| task.of_sum(sums[axis], 2, physics));
+                let [x, y, z] = axes(|axis| task.of_sum(sums[axis], 2, physics));
                 ([x, y, z], -task.of_sum(sums[3], 1, physics))
             };
             let sums = sums.chunks_exact(QuantityName::Field.sums() as usize);
@@ -126,7 +127,7 @@ impl Machine {
                 let value = |product: usize, isotropic: f64| {
                     task.of_sum(3.0 * sums[product] - isotropic, 3, physics)
                 };
-                let [xx, yy, zz] = [0, 1, 2].map(|product| value(product, sums[6]));
+                let [xx, yy, zz] = axes(|product| value(product, sums[6]));
                 let [xy, xz, yz] = [3, 4, 5].map(|product| value(product, 0.0));
                 [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
             };

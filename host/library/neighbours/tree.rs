@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::vectors::axes;
+
 /// Points of a leaf: fewer are compared one by one.
 const LEAF: usize = 8;
 
@@ -31,7 +33,7 @@ impl Point {
     }
 
     fn square_to(&self, at: [f64; 3]) -> f64 {
-        let [x, y, z] = [0, 1, 2].map(|k| self.at[k] - at[k]);
+        let [x, y, z] = axes(|k| self.at[k] - at[k]);
         x * x + y * y + z * z
     }
 }
@@ -45,7 +47,7 @@ pub(super) fn sides(points: &[Point]) -> [f64; 3] {
             most[axis] = most[axis].max(point.at[axis]);
         }
     }
-    [0, 1, 2].map(|axis| most[axis] - least[axis])
+    axes(|axis| most[axis] - least[axis])
 }
 
 /// The first axis with the longest side.

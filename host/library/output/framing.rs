@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::UnknownChoice;
 use crate::bodies::{Bodies, BodyKind};
+use crate::vectors::axes;
 
 /// Subset of the bodies that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +75,7 @@ impl Section {
 
     /// The smallest frame that shows all of what `frames` show; `None` of none.
     pub fn enclosing(frames: &[Self]) -> Option<Self> {
-        let edges = [0, 1, 2].map(|axis| {
+        let edges = axes(|axis| {
             frames
                 .iter()
                 .fold([f64::INFINITY, f64::NEG_INFINITY], |edge, frame| {

@@ -180,8 +180,9 @@ impl BlockPlan {
 
 /// Bytes of what the host tells about `n` bodies that are all targets: at sixth order, which first steps have.
 fn told_bytes(n: u32) -> usize {
-    let vectors = TOLD_HEAD as usize + 2 * n as usize * told_of_body(6) as usize;
-    vectors * size_of::<[f64; 4]>()
+    let vectors = TOLD_HEAD as usize + n as usize * told_of_body(6) as usize;
+    let targets = (n as usize).next_multiple_of(4) * size_of::<f64>();
+    vectors * size_of::<[f64; 4]>() + targets
 }
 
 /// Words of the clock, including the words of a [neighbour scheme](super::neighbours).

@@ -9,6 +9,7 @@ use crate::bodies::{Bodies, Body, BodyFault};
 use crate::diagnostics::Brought;
 use crate::encounters::EncounterFault;
 use crate::physics::ForceLaw;
+use crate::vectors::axes;
 
 /// New values of some bodies, one for each in the order of their ids; values that are left out stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -169,7 +170,7 @@ impl Changed {
     /// Adds to the velocity of a body.
     pub(super) fn kick(&mut self, i: usize, more: [f64; 3]) -> Result<(), ChangeError> {
         let Body { velocity, .. } = self.bodies.body(i);
-        self.set_velocity(i, [0, 1, 2].map(|k| velocity[k] + more[k]))
+        self.set_velocity(i, axes(|k| velocity[k] + more[k]))
     }
 
     /// Takes bodies out; the others keep their order.

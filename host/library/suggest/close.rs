@@ -7,7 +7,7 @@ use crate::fields::External;
 use crate::neighbours::{mutual, nearest};
 use crate::parallel;
 use crate::physics::{ForceLaw, Physics};
-use crate::vectors::{cross, difference, dot};
+use crate::vectors::{axes, cross, difference, dot};
 
 /// Share of the mass of the body in the middle from which on encounters of bodies on orbits change the energy.
 const LIGHT: f64 = 1e-6;
@@ -174,7 +174,7 @@ fn time_in_fall(bodies: &Bodies, external: &External, i: usize, span: f64) -> f6
         }
         let (mut share, mut passed) = (CLOSER, 0.0);
         while share > DEEPEST && passed <= span {
-            let place = [0, 1, 2].map(|k| centre[k] + share * r[k]);
+            let place = axes(|k| centre[k] + share * r[k]);
             let (distance, square) = (share * radius, 2.0 * (energy - potential.at(place)));
             let inward = square - spin / (distance * distance);
             if inward.is_nan() || inward <= 0.0 {

@@ -5,7 +5,7 @@ use crate::layout::{Layout, Source};
 use cuda_std::vector::Vec4;
 use cuda_std::{global, thread};
 
-use super::correct::set_ends;
+use super::correct::{begun, set_ends};
 use super::posts::Post;
 use super::records::{self, Digits};
 use super::scheme::{Begun, Scheme};
@@ -26,15 +26,17 @@ pub const fn told_of_body(order: u32) -> u32 {
 ///
 /// # Arguments
 /// `told`: read, in the order written here. Numbers of bodies and of targets, time before the next in ticks, and
-/// the span. For each body, then for each target: position and mass; velocity and the body's number; acceleration and
-/// beginning of its step in ticks; jerk; at sixth order snap and crackle. `bodies`: written where the host tells.
+/// the span. For each body: position and mass; velocity and the body's number; acceleration and beginning of its step
+/// in ticks; jerk; at sixth order snap and crackle. For each target one number: the number of a body that is not told
+/// now, or −1 − k for the k-th body that is. `bodies`: written where the host tells, and read where it does not.
 /// `targets`, `posts`, `time`: written for parity 0.
 ///
 /// # Thread mapping
 /// One-dimensional; a thread takes a body, a target, or the post of a block, then the next.
 ///
 /// # Safety
-/// The buffers are as said and do not overlap. No body is told twice but as a target.
+/// The buffers are as said and do not overlap. No body is told twice, and a target that is told now is not given by its
+/// own number.
 ///
 /// # Source
 /// This project. That the host takes steps and a device computes forces is the way of GRAPE (Sugimoto et al.
@@ -86,13 +88,22 @@ pub unsafe fn take_over<S: Scheme, D: Digits>(
                 set_ends::<S>(&bodies, stride, number, [a, j, s], c);
             }
         } else if item < changed + active {
-            // SAFETY: what is told of a target, which no other thread has.
+            // SAFETY: the place of a target, which no other thread has. Its body is told, or is one that no thread writes.
             unsafe {
                 // Predicted as the source that it is: a body is at no distance from itself.
-                let target = Told::fetch::<S>(told, item);
-                let dt = (next - target.begun_at) as f64 * tick;
-                let moving = S::predicted(&target.begun, dt);
-                records::rounded::<D>(moving).put::<S, D>(targets, item - changed);
+                let place = item - changed;
+                let number = target::<S>(told, changed, place);
+                let (begun, begun_at) = if number < 0.0 {
+                    let body = Told::fetch::<S>(told, (-1.0 - number) as u32);
+                    (body.begun, body.begun_at)
+                } else {
+                    let body = number as u32;
+                    let begun = begun::<S>(&bodies, stride, body);
+                    (begun, global::load(bodies.begun, body))
+                };
+                let dt = (next - begun_at) as f64 * tick;
+                let moving = S::predicted(&begun, dt);
+                records::rounded::<D>(moving).put::<S, D>(targets, place);
             }
         } else {
             // Blocks have all targets in order, each as many as it has room for.
@@ -109,6 +120,17 @@ pub unsafe fn take_over<S: Scheme, D: Digits>(
         }
         item += threads;
     }
+}
+
+/// Number that the host tells for the target at a place, after this number of bodies.
+///
+/// # Safety
+/// It is told, for a scheme of this order.
+#[inline(always)]
+unsafe fn target<S: Scheme>(told: *const Vec4<f64>, bodies: u32, place: u32) -> f64 {
+    let vectors = TOLD_HEAD + bodies * const { told_of_body(S::ORDER) };
+    // SAFETY: the caller's promise.
+    unsafe { global::load(told.cast::<f64>(), 4 * vectors + place) }
 }
 
 /// A body that the host tells.

@@ -22,6 +22,7 @@ use super::kernel::{BLOCK, Distance, LANES, Loop, add, load, splat};
 use super::{Cpu, put};
 use crate::simd::Kernel;
 use crate::simd::{Lane, Lanes, Registers, Root, Vector};
+use crate::vectors::axes;
 
 /// Position and velocity of [`LANES`] targets, and for `K` = 3 their accelerations.
 pub(super) type Group<R, const K: usize> = [[[R; LANES]; 3]; K];
@@ -52,7 +53,7 @@ impl<const K: usize> Sums<K> {
         };
         let mut unit = 1.0;
         for (derivative, vector) in forces.derivatives.iter_mut().zip(&self.vectors) {
-            let sum = [0, 1, 2].map(|axis| coupling * vector[axis][lane]);
+            let sum = axes(|axis| coupling * vector[axis][lane]);
             *derivative = frame.acceleration_from_local(sum).map(|a| a / unit);
             unit *= frame.time;
         }

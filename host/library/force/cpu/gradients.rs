@@ -22,6 +22,7 @@ use crate::frame::{self, Frame};
 use crate::physics::Physics;
 use crate::ranks::Team;
 use crate::simd::Lane;
+use crate::vectors::axes;
 
 /// Derivatives that are asked for in addition to the derivative by positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,7 +227,7 @@ fn pull_with<R: Lane, F: once::Mutual>(
     let (by_position, by_mass) = (scale / length * local.unit, scale / mass * local.unit);
     let vector = |i: usize, first: usize, unit: f64| {
         let group = &sums[i / LANES];
-        [0, 1, 2].map(|axis| group[first + axis][i % LANES] * unit)
+        axes(|axis| group[first + axis][i % LANES] * unit)
     };
     let number = |i: usize, k: usize| sums[i / LANES][k][i % LANES];
     let by_softening: f64 = match asked.softening {
@@ -261,7 +262,7 @@ pub fn tangent<R: Lane>(
     let (table, way, rate) = local.along::<R>(&direction);
     let sums = sums_of::<R, Tangent, _, _>(&table, way);
     let unit = local.unit * rate;
-    let vector = |i: usize| [0, 1, 2].map(|axis| sums[i / LANES][axis][i % LANES] * unit);
+    let vector = |i: usize| axes(|axis| sums[i / LANES][axis][i % LANES] * unit);
     Ok((0..bodies.len()).map(vector).collect())
 }
 
@@ -331,7 +332,7 @@ pub fn potential_pull<R: Lane>(
     let by_softening: f64 = (0..n).map(|i| number(i, 4)).sum();
     Ok(PotentialPulled {
         positions: (0..n)
-            .map(|i| [0, 1, 2].map(|axis| -unit * number(i, axis)))
+            .map(|i| axes(|axis| -unit * number(i, axis)))
             .collect(),
         masses: (0..n)
             .map(|i| -unit * (length / mass) * number(i, 3))

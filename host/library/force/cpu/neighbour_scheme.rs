@@ -42,6 +42,7 @@ use crate::force::in_memory::{Forces, InMemory};
 use crate::frame::Frame;
 use crate::parallel::{self, ELEMENTWISE};
 use crate::simd::Lane;
+use crate::vectors::axes;
 
 /// Parts of the force on a body where its steps began, and the steps.
 #[derive(Clone, Debug, Default)]
@@ -553,7 +554,7 @@ fn fourth(&Beginning { x, v, a, j, .. }: &Beginning) -> hermite::Beginning<f64> 
 }
 
 fn each(component: impl Fn(usize) -> f64) -> [f64; 3] {
-    [0, 1, 2].map(component)
+    axes(component)
 }
 
 #[cfg(test)]

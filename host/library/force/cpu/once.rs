@@ -26,6 +26,7 @@ use crate::parallel;
 use crate::ranks::Team;
 use crate::simd::InstructionSet;
 use crate::simd::Lane;
+use crate::vectors::axes;
 
 /// From how many bodies on each pair is computed once. On one thread of a Zen 4 it pays from 500
 /// bodies in f64 and 1300 in f32; but a round needs meetings for more threads than one. Here it is
@@ -246,7 +247,7 @@ impl<R: Lane> Tile<R> {
             distance,
             sums: &mut sums,
         });
-        self.sums = [0, 1, 2].map(|axis| sums.iter().flat_map(|group| group[axis]).collect());
+        self.sums = axes(|axis| sums.iter().flat_map(|group| group[axis]).collect());
     }
 }
 

@@ -8,6 +8,7 @@ use crate::bodies::Bodies;
 use crate::frame::Frame;
 use crate::physics::Physics;
 use crate::ranks::Team;
+use crate::vectors::axes;
 
 /// Bodies with mass and points, in the units of a frame in which all are in range.
 fn packed_at(
@@ -62,8 +63,8 @@ pub fn tides_at(bodies: &Bodies, physics: &Physics, points: &[[f64; 3]]) -> Vec<
     let coupling = frame.coupling_to_local(physics);
     let tensor = |k: usize| {
         let columns = &columns[k / LANES];
-        [0, 1, 2].map(|i| {
-            [0, 1, 2].map(|j| {
+        axes(|i| {
+            axes(|j| {
                 let [_, jerk] = columns[j].vectors;
                 let [a, ..] =
                     frame.acceleration_from_local([coupling * jerk[i][k % LANES], 0.0, 0.0]);

@@ -3,7 +3,7 @@
 use super::members::Surroundings;
 use crate::encounters::Contact;
 use crate::groups::{External, Few, Group, Multiple, Pair, Tight, Vector};
-use crate::vectors::{difference, dot};
+use crate::vectors::{axes, difference, dot};
 
 /// Time between two looks at two members of a multiple, in their free-fall times.
 const OFTEN: f64 = 0.25;
@@ -225,11 +225,10 @@ impl Surroundings<'_> {
     ) -> Contact {
         let [i, k] = two.members;
         let share = few.gm[k] / two.total;
-        let mean =
-            |a: Vector, b: Vector| [0, 1, 2].map(|axis| a[axis] + share * (b[axis] - a[axis]));
+        let mean = |a: Vector, b: Vector| axes(|axis| a[axis] + share * (b[axis] - a[axis]));
         let (x, v) = (mean(few.x[i], few.x[k]), mean(few.v[i], few.v[k]));
         let since = meeting.time - time;
-        let x = [0, 1, 2].map(|axis| x[axis] + since * v[axis]);
+        let x = axes(|axis| x[axis] + since * v[axis]);
         self.contact(group, two.members, [x, v], meeting)
     }
 
@@ -263,7 +262,7 @@ impl Surroundings<'_> {
             let at = |k: usize, axis: usize| {
                 whole[k][axis] + centre[k][axis] + share * relative[k][axis]
             };
-            [0, 1].map(|k| [0, 1, 2].map(|axis| at(k, axis)))
+            [0, 1].map(|k| axes(|axis| at(k, axis)))
         };
         let (mut bodies, mut phases) = (bodies.map(|(body, _)| body), shares.map(phase));
         if bodies[0] > bodies[1] {

@@ -11,7 +11,7 @@ use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::force::in_memory::Forces;
 use crate::groups::{CAPACITY, Few, Group, Partner, Vector, Zone};
-use crate::vectors::dot;
+use crate::vectors::{axes, dot};
 
 /// Correction of the force on a slot.
 #[derive(Clone, Copy, Debug)]
@@ -257,10 +257,9 @@ impl Course<'_> {
         let mut approach: f64 = 0.0;
         for (my_gm, from) in mine.members() {
             for (its_gm, to) in its.members() {
-                let relative = |order: usize| {
-                    [0, 1, 2].map(|k| moving[order][k] + to[order][k] - from[order][k])
-                };
-                let moving = [0, 1, 2].map(relative);
+                let relative =
+                    |order: usize| axes(|k| moving[order][k] + to[order][k] - from[order][k]);
+                let moving = axes(relative);
                 let rate = attract(self.order, &mut sum, my_gm * its_gm, moving);
                 approach = approach.max(rate);
             }

@@ -130,6 +130,12 @@ pub(super) fn length_of_part(all: usize) -> usize {
     (all / PARTS).max(LEAST)
 }
 
+/// The places of numbers in a list, which is in order, that are in a part of all.
+pub(super) fn places_of(part: Range<usize>, numbers: &[usize]) -> Range<usize> {
+    let place = |limit| numbers.partition_point(|&number| number < limit);
+    place(part.start)..place(part.end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

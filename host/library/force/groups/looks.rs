@@ -7,7 +7,7 @@ use crate::neighbours::Tree;
 use crate::parallel;
 use crate::physics::Physics;
 use crate::simd::{InstructionSet, Kernel, Refined, Registers, Root, Vector as Register};
-use crate::vectors::{difference, dot};
+use crate::vectors::{axes, difference, dot};
 
 /// Distance, in sizes, beyond which the potential of a small group's members is the potential of its centre of mass.
 const FAR: f64 = 3000.0;
@@ -28,7 +28,7 @@ pub(super) fn tide((group, few): (&Group, &Few), other: Option<&Group>, gm: f64,
         |other: &&Group| other.zone_of(group.slot).is_some() && other.time() == group.time();
     // From each member of the other to the centre: its own tide is not meant.
     let of_member = |(gm, y): (f64, Vector)| {
-        let from_centre = [0, 1, 2].map(|k| d[k] + y[k]);
+        let from_centre = axes(|k| d[k] + y[k]);
         between(few, (gm, [0.0; 3]), from_centre)
     };
     match other.filter(meets) {
@@ -43,7 +43,7 @@ fn between(mine: &Few, (gm, y): (f64, Vector), d: Vector) -> f64 {
     let distance = dot(d, d).sqrt();
     let of_member = |(m, x): (f64, Vector)| {
         let s = difference(y, x);
-        let e = [0, 1, 2].map(|k| d[k] + s[k]);
+        let e = axes(|k| d[k] + s[k]);
         let r = dot(e, e).sqrt();
         // 1/r − 1/|d| without a difference of like numbers.
         let farther = dot(s, s) + 2.0 * dot(d, s);
@@ -69,7 +69,7 @@ impl Columns {
             numbers
         };
         Self {
-            x: [0, 1, 2].map(of_axis),
+            x: axes(of_axis),
             gm,
         }
     }
@@ -141,7 +141,7 @@ fn radius(places: impl Iterator<Item = Vector> + Clone) -> f64 {
         *numbers.select_nth_unstable_by(middle, f64::total_cmp).1
     };
     let of_axis = |axis: usize| median(&mut places.clone().map(|x| x[axis]).collect());
-    let centre = [0, 1, 2].map(of_axis);
+    let centre = axes(of_axis);
     let distance = |x: Vector| {
         let d = difference(x, centre);
         dot(d, d).sqrt()
@@ -254,8 +254,8 @@ impl HostState {
             let (x, v) = self.phase(group.slot);
             let few = group.all();
             for (k, &i) in group.members.iter().enumerate() {
-                let place = [0, 1, 2].map(|axis| x[axis] + few.x[k][axis]);
-                let moving = [0, 1, 2].map(|axis| v[axis] + few.v[k][axis]);
+                let place = axes(|axis| x[axis] + few.x[k][axis]);
+                let moving = axes(|axis| v[axis] + few.v[k][axis]);
                 all.push((i, [place, moving]));
             }
         }

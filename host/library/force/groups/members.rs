@@ -14,7 +14,7 @@ use crate::groups::{
 };
 use crate::parallel;
 use crate::simd::InstructionSet;
-use crate::vectors::{difference, dot};
+use crate::vectors::{axes, difference, dot};
 
 /// A group that perturbs another one from so near that its members may be seen.
 struct Near<'a> {
@@ -90,9 +90,9 @@ impl<'a> Surroundings<'a> {
         let since = time - time_in(self.span, self.begun[slot]);
         let (half, third) = (since / 2.0, since / 3.0);
         // At fourth order snap and crackle are zero.
-        let a = [0, 1, 2].map(|k| a[k] + since * (j[k] + half * (s[k] + third * c[k])));
-        let j = [0, 1, 2].map(|k| j[k] + since * (s[k] + half * c[k]));
-        let s = [0, 1, 2].map(|k| s[k] + since * c[k]);
+        let a = axes(|k| a[k] + since * (j[k] + half * (s[k] + third * c[k])));
+        let j = axes(|k| j[k] + since * (s[k] + half * c[k]));
+        let s = axes(|k| s[k] + since * c[k]);
         [
             x,
             v,
@@ -204,7 +204,7 @@ impl<'a> Perturbers<'a> {
         if let Some((fields, centre)) = &self.fields {
             let centre = place(centre, since);
             for (a, x) in a.iter_mut().zip(x) {
-                let by_fields = fields.acceleration([0, 1, 2].map(|k| centre[k] + x[k]));
+                let by_fields = fields.acceleration(axes(|k| centre[k] + x[k]));
                 for k in 0..3 {
                     a[k] += by_fields[k];
                 }
@@ -223,7 +223,7 @@ impl<'a> Perturbers<'a> {
                     None => attract(a, near.gm, difference(from_centre, x)),
                     Some(few) => {
                         for (gm, y) in few.sources() {
-                            let d = [0, 1, 2].map(|k| from_centre[k] + y[k] - x[k]);
+                            let d = axes(|k| from_centre[k] + y[k] - x[k]);
                             attract(a, gm, d);
                         }
                     }
@@ -276,13 +276,13 @@ impl Reacting {
             let (mut full, mut of_other) = ([0.0; 3], [0.0; 3]);
             for (member, y) in few.sources() {
                 let share = member / gm;
-                let at = [0, 1, 2].map(|k| d[k] + y[k]);
+                let at = axes(|k| d[k] + y[k]);
                 attract(&mut of_other, share * total, at.map(|x| -x));
                 for (&gm, &x) in self.gm.iter().zip(x) {
                     attract(&mut full, share * gm, difference(x, at));
                 }
             }
-            members = [0, 1, 2].map(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
+            members = axes(|k| 0.5 * (full[k] + members[k] - of_other[k] + point[k]));
         }
         for k in 0..3 {
             a[k] += members[k] - point[k];
@@ -566,7 +566,7 @@ mod tests {
                 let way = around.way(slot, from);
                 for since in [0.0, 1e-3, 0.3, -0.2] {
                     let [x, v] = around.phase_at(slot, from + since);
-                    let slope = [0, 1, 2].map(|k| {
+                    let slope = axes(|k| {
                         let terms = way.iter().zip(0..6).skip(1);
                         let term = |(factor, power): (&Vector, i32)| {
                             f64::from(power) * factor[k] * since.powi(power - 1)

@@ -1,5 +1,6 @@
 //! Partners of groups: who perturbs a group, and what changes when they change.
 
+use super::levels::{length_of_part, places_of};
 use super::looks::{mean_of_ring, tide};
 use super::perturbed::changes;
 use super::places::Places;
@@ -7,6 +8,7 @@ use super::slots::View;
 use super::{Course, MARGIN, of_each};
 use crate::backend::ForceError;
 use crate::groups::{Group, Inner, Orbit, Partner, Zone, reduced_mass, zone_in};
+use crate::parallel;
 use crate::vectors::dot;
 
 /// Slow-down, by the time in which a perturber moves, in periods.
@@ -28,6 +30,9 @@ const SEVERAL_AT_REST: usize = 64;
 
 /// Groups from which on several threads look whether they are at rest.
 const MANY_AT_REST: usize = 512;
+
+/// Groups from which on several threads change them.
+const MANY_CHANGED: usize = 128;
 
 /// Group where its step ends.
 #[derive(Clone, Copy, PartialEq)]
@@ -160,11 +165,10 @@ impl Course<'_> {
         }
         self.follow_each(numbers)?;
         let scales = self.groups.scales;
-        for &number in numbers {
-            let group = &mut self.groups.all[number];
+        self.change_groups(numbers, |group| {
             group.describe(&scales);
             group.set_ring();
-        }
+        });
         let choices = self.search((numbers.len(), SEVERAL), |view, places, k| {
             view.choice(&view.groups.all[numbers[k]], places)
         });
@@ -179,6 +183,22 @@ impl Course<'_> {
         otherwise.sort_unstable();
         otherwise.dedup();
         Ok(otherwise)
+    }
+
+    /// Changes groups, whose numbers are in order.
+    fn change_groups(&mut self, numbers: &[usize], change: impl Fn(&mut Group) + Sync) {
+        let all = &mut self.groups.all;
+        if numbers.len() < MANY_CHANGED {
+            return numbers.iter().for_each(|&number| change(&mut all[number]));
+        }
+        let length = length_of_part(all.len());
+        let mut parts: Vec<_> = all.chunks_mut(length).collect();
+        parallel::change(&mut parts, 1, |part, groups| {
+            let first = part * length;
+            for &number in &numbers[places_of(first..first + length, numbers)] {
+                change(&mut groups[number - first]);
+            }
+        });
     }
 
     /// Strong partners that will see another force of a group than in their steps until now. A step that begins with

@@ -3,6 +3,7 @@
 use crate::force::hermite_order::Order;
 use crate::groups::Vector;
 use crate::simd::{InstructionSet, Kernel, Registers, Vector as Register};
+use crate::vectors::axes;
 
 /// Bodies that are computed together: as many as the widest register has lanes, or a multiple.
 const LANES: usize = 8;
@@ -22,7 +23,7 @@ const SIXTH: usize = 6;
 /// The place after a time.
 pub(super) fn place(way: &Polynomial, since: f64) -> Vector {
     let [factors @ .., highest] = way;
-    let next = |sum: Vector, factor: &Vector| [0, 1, 2].map(|k| factor[k] + since * sum[k]);
+    let next = |sum: Vector, factor: &Vector| axes(|k| factor[k] + since * sum[k]);
     factors.iter().rev().fold(*highest, next)
 }
 
@@ -179,7 +180,7 @@ mod tests {
                 for i in 0..count {
                     let mut way = [[0.0; 3]; SIXTH];
                     for (p, vector) in way[..powers].iter_mut().enumerate() {
-                        *vector = [0, 1, 2].map(|k| number(i * 3 * powers + p * 3 + k));
+                        *vector = axes(|k| number(i * 3 * powers + p * 3 + k));
                     }
                     way[0][0] += 5.0;
                     let gm = 1.0 + i as f64;

@@ -23,6 +23,9 @@ const FACTOR: f64 = 8.0;
 /// The part of all slots, by its inverse, from which on the farthest are found anew in whole trees.
 const MANY: usize = 16;
 
+/// Steps for which slots may go on as they move now before the farthest of their part of a tree are found anew.
+const STEPS_AHEAD: f64 = 4.0;
+
 /// Slots that one thread looks at sooner than others are woken.
 const SLOTS_OF_A_TASK: usize = 256;
 
@@ -31,7 +34,7 @@ pub(super) struct Places {
     classes: Vec<Class>,
     /// Where slots were.
     points: Vec<Vector>,
-    /// The most by which slots have left their points when their steps end.
+    /// The most by which slots have left their points when their steps end, or more.
     moved: Vec<f64>,
     /// The class of each slot, and its place in the tree.
     in_trees: Vec<(usize, usize)>,
@@ -86,25 +89,32 @@ impl Places {
     /// Finds again how far slots move that have another content or step.
     fn refresh(&mut self, view: View<'_>, levels: &Levels) {
         let points = &self.points;
-        let moves = |slot: usize| {
+        let moves = |slot: usize, known: f64| {
             let d = difference(view.phase(slot)[0], points[slot]);
-            MARGIN * (dot(d, d).sqrt() + view.path(slot, levels))
+            let (distance, path) = (dot(d, d).sqrt(), view.path(slot, levels));
+            match MARGIN * (distance + path) <= known {
+                true => known,
+                false => MARGIN * (distance + STEPS_AHEAD * path),
+            }
         };
         let stale = std::mem::take(&mut self.stale);
         if stale.len() < self.many() {
-            let moved = parallel::each_of(&stale, SLOTS_OF_A_TASK, |&slot| moves(slot));
+            let known = &self.moved;
+            let moved =
+                parallel::each_of(&stale, SLOTS_OF_A_TASK, |&slot| moves(slot, known[slot]));
             for (slot, moved) in stale.into_iter().zip(moved) {
                 self.is_stale[slot] = false;
-                self.moved[slot] = moved;
-                let (class, place) = self.in_trees[slot];
-                Tree::raise(place, moved, &mut self.classes[class].farthest);
+                if moved != std::mem::replace(&mut self.moved[slot], moved) {
+                    let (class, place) = self.in_trees[slot];
+                    Tree::raise(place, moved, &mut self.classes[class].farthest);
+                }
             }
             return;
         }
         let is_stale = &self.is_stale;
         parallel::change(&mut self.moved, SLOTS_OF_A_TASK, |slot, moved| {
             if is_stale[slot] {
-                *moved = moves(slot);
+                *moved = moves(slot, *moved);
             }
         });
         for class in &mut self.classes {

@@ -1,14 +1,14 @@
 //! Bodies become groups, and groups are divided.
 
 use super::members::tide;
-use super::slots::occupy;
-use super::{Course, MARGIN, NO_IMPULSES};
+use super::slots::{View, occupy};
+use super::{Course, MARGIN, NO_IMPULSES, of_each};
 use crate::backend::ForceError;
 use crate::force::hermite_order::Order;
 use crate::groups::{
     CAPACITY, Group, Inner, Orbit, Pair, Scales, Tight, Vector, Zone, crowding, united_within,
 };
-use crate::vectors::{difference, dot};
+use crate::vectors::{axes, difference, dot};
 
 /// Distance, in distances at which they become one, up to which parts of a multiple stay together.
 const PARTED: f64 = 1.5;
@@ -22,6 +22,9 @@ const TEARING_TIDE: f64 = 0.2;
 
 /// Bodies from which on several threads look for companions.
 const SEVERAL: usize = 32;
+
+/// Slots from which on several threads look which groups are over, which is less work.
+const MANY: usize = 512;
 
 /// A body of a group: a member, or a tight pair of members.
 struct Part {
@@ -56,35 +59,31 @@ impl Course<'_> {
         if !self.groups.all.is_empty() {
             let followed = self.choose_partners(block)?;
             self.keep_step(&self.that_meet(block));
-            let mut begun = vec![];
-            for slot in followed {
-                begun.extend(self.divide(slot)?.into_iter().flatten());
-            }
+            let mut begun = self.divide_each(&followed)?;
             begun.extend(block);
             self.unite_with_partners(&self.that_meet(&begun))?;
         }
         self.form_pairs(block)
     }
 
+    /// Divides the groups in slots that are over. Returns the slots of their parts.
+    fn divide_each(&mut self, slots: &[usize]) -> Result<Vec<usize>, ForceError> {
+        let view = self.view();
+        let are_over = of_each(slots.len(), MANY, |k| view.parts_over(slots[k]).is_some());
+        let mut of_parts = vec![];
+        for (&slot, is_over) in slots.iter().zip(are_over) {
+            // Whoever saw a group that was divided is as it is now.
+            if is_over || !of_parts.is_empty() {
+                of_parts.extend(self.divide(slot)?.into_iter().flatten());
+            }
+        }
+        Ok(of_parts)
+    }
+
     /// Divides the group in a slot, if it is over. Returns the slots of its parts.
     fn divide(&mut self, slot: usize) -> Result<Option<[usize; 2]>, ForceError> {
-        let Some(number) = self.groups.in_slot(slot) else {
-            return Ok(None);
-        };
-        if !self.view().begins(slot) {
-            return Ok(None);
-        }
-        let group = &self.groups.all[number];
-        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE;
-        let parts = match &group.inner {
-            Inner::Pair(_) if is_torn || group.is_over(&self.groups.scales) => {
-                Some([vec![0], vec![1]])
-            }
-            Inner::Pair(_) => None,
-            Inner::Multiple(multiple) if is_torn => Some(multiple.parts()),
-            Inner::Multiple(_) => parts_of_multiple(group, &self.groups.scales),
-        };
-        let Some(parts) = parts else {
+        let (number, parts) = (self.groups.in_slot(slot), self.view().parts_over(slot));
+        let (Some(number), Some(parts)) = (number, parts) else {
             return Ok(None);
         };
         self.counts.broken += 1;
@@ -241,17 +240,7 @@ impl Course<'_> {
         let is_inside = is_multiple && orbit.distance < 1.2 * size;
         let is_near = orbit.approaches() && (orbit.distance < united.min(reach) || is_inside);
         (is_near || orbit.apocentre < (2.0 * united).min(reach))
-            && self.tide(one, size.max(orbit.distance), total) < STRONG_TIDE
-    }
-
-    /// The [tide] of external fields over a distance from a slot's place; 0 without fields.
-    fn tide(&self, slot: usize, size: f64, total: f64) -> f64 {
-        let fields = &self.backend.state().external;
-        if fields.is_none() {
-            return 0.0;
-        }
-        let [centre, _] = self.phase(slot);
-        tide(fields, centre, size, total)
+            && self.view().tide(one, size.max(orbit.distance), total) < STRONG_TIDE
     }
 
     /// Makes one group of what is in two slots. Returns its slot.
@@ -296,8 +285,8 @@ impl Course<'_> {
             let all = group.into_all();
             let shifted = |k: usize| {
                 [
-                    [0, 1, 2].map(|axis| x[axis] + all.x[k][axis]),
-                    [0, 1, 2].map(|axis| v[axis] + all.v[k][axis]),
+                    axes(|axis| x[axis] + all.x[k][axis]),
+                    axes(|axis| v[axis] + all.v[k][axis]),
                 ]
             };
             let parts = members.iter().enumerate();
@@ -354,7 +343,7 @@ impl Course<'_> {
             let size = orbit.size(&self.groups.scales, total);
             if self.form_a_pair([slot, other], &orbit)
                 && !self.is_crowded([slot, other], &orbit)
-                && self.tide(slot, size, total) < STRONG_TIDE
+                && self.view().tide(slot, size, total) < STRONG_TIDE
             {
                 self.unite([slot, other], United::Bodies)?;
                 is_other = true;
@@ -426,6 +415,33 @@ impl Course<'_> {
                 let limit = crowding(size, present, self.gm[third], total);
                 square < limit * limit
             })
+    }
+}
+
+impl View<'_> {
+    /// The [tide] of external fields over a distance from a slot's place; 0 without fields.
+    fn tide(self, slot: usize, size: f64, total: f64) -> f64 {
+        let fields = &self.state.external;
+        if fields.is_none() {
+            return 0.0;
+        }
+        let [centre, _] = self.phase(slot);
+        tide(fields, centre, size, total)
+    }
+
+    /// The parts of the group in a slot, as numbers of its bodies, if it is over and its step begins now.
+    fn parts_over(self, slot: usize) -> Option<[Vec<usize>; 2]> {
+        let group = &self.groups.all[self.groups.in_slot(slot)?];
+        if !self.begins(slot) {
+            return None;
+        }
+        let scales = &self.groups.scales;
+        let is_torn = self.tide(slot, group.size, group.total()) > TEARING_TIDE;
+        match &group.inner {
+            Inner::Pair(_) => (is_torn || group.is_over(scales)).then(|| [vec![0], vec![1]]),
+            Inner::Multiple(multiple) if is_torn => Some(multiple.parts()),
+            Inner::Multiple(_) => parts_of_multiple(group, scales),
+        }
     }
 }
 

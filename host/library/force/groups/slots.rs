@@ -13,7 +13,7 @@ use crate::force::host_state::HostState;
 use crate::force::in_memory::time_in;
 use crate::groups::{Groups, Vector};
 use crate::physics::Physics;
-use crate::vectors::{difference, dot};
+use crate::vectors::{axes, difference, dot};
 
 /// Puts the whole of a group into its slot, and frees the others of its members. Positions and velocities of the
 /// members are about this place, which moves so.
@@ -37,8 +37,8 @@ pub(super) fn occupy(
     let slot = members.iter().copied().min().unwrap_or_default();
     for &i in members {
         state.bodies.mass[i] = if i == slot { total } else { 0.0 };
-        let place = [0, 1, 2].map(|k| origin[k] + x[k]);
-        let moving = [0, 1, 2].map(|k| velocity[k] + v[k]);
+        let place = axes(|k| origin[k] + x[k]);
+        let moving = axes(|k| velocity[k] + v[k]);
         state.set_phase(i, place, moving);
     }
 }

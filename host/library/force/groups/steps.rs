@@ -3,7 +3,7 @@
 use gpu_kernels::schedule::block_steps::{Ended, StepAccuracy};
 
 use super::corrections::Correction;
-use super::levels::length_of_part;
+use super::levels::{length_of_part, places_of};
 use super::{Course, MARGIN, NO_IMPULSES, level_from};
 use crate::backend::ForceError;
 use crate::force::block_steps::{guarded, level, next_level};
@@ -211,9 +211,8 @@ impl Course<'_> {
                     );
                 let mut parts: Vec<_> = own.map(|own| (own, vec![])).collect();
                 parallel::change(&mut parts, 1, |_, (own, sudden)| {
-                    let [from, to] = [own.first, own.first + length]
-                        .map(|limit| slots.partition_point(|&slot| slot < limit));
-                    *sudden = end(own, &slots[from..to], &forces[from..to]);
+                    let places = places_of(own.first..own.first + length, slots);
+                    *sudden = end(own, &slots[places.clone()], &forces[places]);
                 });
                 parts.into_iter().flat_map(|(_, sudden)| sudden).collect()
             }

@@ -8,7 +8,7 @@ use gpu_kernels::fields::Kind;
 
 use super::series::Number;
 use crate::fields::{Centre, External, Path, Shape};
-use crate::vectors::difference;
+use crate::vectors::{axes, difference};
 
 /// Acceleration, jerk and snap at the time of the fields, of a body with this position, velocity and acceleration.
 /// The field of a [turning] frame is not among them. Where the origin falls on an orbit, its own are taken off.
@@ -33,13 +33,13 @@ fn about_rest(external: &External, g: f64, motion: [[f64; 3]; 3]) -> [[f64; 3]; 
             Shape::Formula(formula, _) if formula.kind.needs_velocity() => continue,
             Shape::Formula(formula, values) => {
                 let centre = centre(&field.centre, time);
-                let from_centre = [0, 1, 2].map(|axis| {
+                let from_centre = axes(|axis| {
                     let moving = motion.map(|vector| vector[axis]);
                     Number::moving(moving).shifted(axis) - centre[axis]
                 });
                 let is_centre = from_centre.iter().all(|x| x.value() == 0.0);
                 let potential = potential(formula.kind, values, g, from_centre);
-                let forces = [0, 1, 2].map(|k| potential.gradient(k).map(|slope| -slope));
+                let forces = axes(|k| potential.gradient(k).map(|slope| -slope));
                 match forces[0].iter().all(|a| a.is_finite()) {
                     false if is_centre => [[0.0; 3]; 3], // no direction
                     _ => forces,
@@ -60,7 +60,7 @@ fn about_rest(external: &External, g: f64, motion: [[f64; 3]; 3]) -> [[f64; 3]; 
 /// orbit, the energy is the body's beyond what it would have in the origin.
 pub(super) fn energy(external: &External, g: f64, [x, v]: [[f64; 3]; 2]) -> f64 {
     let [position, velocity] = external.origin().unwrap_or_default();
-    let at = [0, 1, 2].map(|axis| position[axis] + x[axis]);
+    let at = axes(|axis| position[axis] + x[axis]);
     let mut sum = (0..3).map(|axis| velocity[axis] * v[axis]).sum::<f64>();
     for field in external.fields().iter() {
         let potential = |x: [f64; 3]| match &field.shape {
@@ -88,11 +88,11 @@ pub(super) fn turning(external: &External, x: [f64; 3], [vx, vy, _]: [f64; 3]) -
         if let Shape::Formula(formula, values) = &field.shape
             && formula.kind.needs_velocity()
         {
-            let at = [0, 1, 2].map(|axis| Number::constant(x[axis]).shifted(axis));
+            let at = axes(|axis| Number::constant(x[axis]).shifted(axis));
             // G plays no part in it.
             let slope = potential(formula.kind, values, 0.0, at).gradient(0);
             let coriolis = [2.0 * values[0] * vy, -2.0 * values[0] * vx, 0.0];
-            sum = [0, 1, 2].map(|axis| sum[axis] + coriolis[axis] - slope[axis]);
+            sum = axes(|axis| sum[axis] + coriolis[axis] - slope[axis]);
         }
     }
     sum
@@ -182,7 +182,7 @@ fn centre(centre: &Centre, time: f64) -> [Number; 3] {
     let (square, cube) = (s * s, s * s * s);
     let (begins, ends) = (cube * 2.0 - square * 3.0 + 1.0, square * 3.0 - cube * 2.0);
     let (leaves, arrives) = (cube - square * 2.0 + s, cube - square);
-    [0, 1, 2].map(|axis| {
+    axes(|axis| {
         begins * x0[axis]
             + ends * x1[axis]
             + leaves * (span * v0[axis])
@@ -203,5 +203,5 @@ fn piece(path: &Path, time: f64) -> [Knot; 2] {
 
 /// Three vectors by their components.
 fn each(component: impl Fn(usize, usize) -> f64) -> [[f64; 3]; 3] {
-    [0, 1, 2].map(|k| [0, 1, 2].map(|axis| component(k, axis)))
+    axes(|k| axes(|axis| component(k, axis)))
 }

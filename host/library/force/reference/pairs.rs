@@ -9,7 +9,7 @@ use crate::bodies::Bodies;
 use crate::diagnostics::{CompensatedSum, ReferenceForce};
 use crate::parallel;
 use crate::physics::Physics;
-use crate::vectors::dot;
+use crate::vectors::{axes, dot};
 
 /// Accelerations of all bodies.
 pub fn accelerations(bodies: &Bodies, physics: &Physics) -> Vec<[f64; 3]> {
@@ -188,7 +188,7 @@ pub(super) fn snap_at(
     let mut sums = [CompensatedSum::default(); 3];
     for (j, r, distance) in pairs_of(bodies, physics, i) {
         let v = relative_velocity(bodies, i, j);
-        let a = [0, 1, 2].map(|axis| accelerations[j][axis] - accelerations[i][axis]);
+        let a = axes(|axis| accelerations[j][axis] - accelerations[i][axis]);
         let mass = physics.weight(bodies.mass[j]);
         let first = -3.0 * dot(r, v) / distance.powi(5);
         let second = -3.0 * (dot(v, v) + dot(r, a)) / distance.powi(5)

@@ -7,6 +7,7 @@
 use super::series::{Number, dot};
 use crate::bodies::Bodies;
 use crate::fields::{External, Shape};
+use crate::vectors::axes;
 
 /// The term of a body.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +38,8 @@ impl Relativity {
     /// Derivative in time of this order, for a body with this position, velocity, acceleration and jerk, relative to the
     /// dominant one. No derivatives above the order count.
     pub(super) fn derivative(&self, order: usize, [x, v, a, j]: [[f64; 3]; 4]) -> [f64; 3] {
-        let x = [0, 1, 2].map(|axis| Number::moving([x[axis], v[axis], a[axis]]));
-        let v = [0, 1, 2].map(|axis| Number::moving([v[axis], a[axis], j[axis]]));
+        let x = axes(|axis| Number::moving([x[axis], v[axis], a[axis]]));
+        let v = axes(|axis| Number::moving([v[axis], a[axis], j[axis]]));
         self.acceleration(x, v).map(|axis| axis.derivative(order))
     }
 
@@ -56,7 +57,7 @@ impl Relativity {
         // c² ∂L₁/∂x is x times this.
         let pull =
             square.power(-2.0) * (self.gm * self.gm) + dot(v, v) * inverse_cube * (-1.5 * self.gm);
-        [0, 1, 2].map(|axis| {
+        axes(|axis| {
             let momentum_changes = v[axis] * inertia_changes + newton[axis] * inertia;
             (x[axis] * pull - momentum_changes) * self.light.powi(-2)
         })

@@ -9,6 +9,8 @@
 
 use gpu_kernels::schedule::block_steps::{Begun, Ended, Moving, Scheme, StepAccuracy};
 
+use crate::vectors::axes;
+
 /// The scheme of fourth or of sixth order.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::force) enum Interpolated<const ORDER: u32> {}
@@ -19,8 +21,8 @@ impl<const ORDER: u32> Scheme for Interpolated<ORDER> {
     fn predicted(begun: &Begun, dt: f64) -> Moving {
         let Begun { x, v, a, j, s, c } = begun;
         let derivatives = [x, v, a, j, s, c];
-        [0, 1, 2].map(|order| {
-            [0, 1, 2].map(|axis| {
+        axes(|order| {
+            axes(|axis| {
                 let terms = derivatives[order..].iter().zip(0..);
                 let term = |(vector, k): (&&[f64; 3], i32)| {
                     vector[axis] * dt.powi(k) / factorial(k as usize)

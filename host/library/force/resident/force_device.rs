@@ -75,7 +75,7 @@ impl<D: Device> ForceDevice<D> {
         resident.launch_block_gather(kernels, 0, Buffer::row)
     }
 
-    /// Launches forces on slots. Steps of the bodies that changed begin from what `begun` says.
+    /// Launches forces on slots. Steps of the bodies that changed, which are in order, begin from what `begun` says.
     pub(super) fn launch(
         &self,
         derivatives: HighestDerivative,
@@ -124,13 +124,17 @@ impl<D: Device> ForceDevice<D> {
             head[0] = [counts[0], counts[1], before as f64, span];
             let size = told_of_body(kernels.order) as usize;
             let (changes, targets) = bodies.split_at_mut(size * changed.len());
-            for (records, all) in [(changes, changed), (targets, slots)] {
-                let records = records.chunks_exact_mut(size).take(all.len());
-                let mut records: Vec<_> = records.collect();
-                parallel::change(&mut records, RECORDS_OF_A_TASK, |k, told| {
-                    record(told, all[k])
-                });
-            }
+            let mut records: Vec<_> = changes.chunks_exact_mut(size).collect();
+            parallel::change(&mut records, RECORDS_OF_A_TASK, |k, told| {
+                record(told, changed[k])
+            });
+            let targets = &mut targets.as_flattened_mut()[..slots.len()];
+            parallel::change(targets, RECORDS_OF_A_TASK, |k, target| {
+                *target = match changed.binary_search(&slots[k]) {
+                    Ok(place) => -1.0 - place as f64,
+                    Err(_) => slots[k] as f64,
+                };
+            });
         })?;
         // SAFETY: `self` holds the buffers as long as the record.
         unsafe {

@@ -66,8 +66,10 @@ impl Slots {
         }
     }
 
+    /// All of them, in order; none are left.
     fn take(&mut self) -> Vec<usize> {
-        let all = std::mem::take(&mut self.all);
+        let mut all = std::mem::take(&mut self.all);
+        all.sort_unstable();
         all.iter().for_each(|&i| self.is_in[i] = false);
         all
     }

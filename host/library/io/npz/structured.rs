@@ -12,6 +12,7 @@ use super::super::{Contents, ReadFault, Snapshot};
 use super::{PLACE, named, numbers};
 use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
 use crate::units::Dimension;
+use crate::vectors::axes;
 
 /// A field of each row.
 struct Field {
@@ -105,7 +106,7 @@ impl Rows {
         };
         let mut triple = |whole: &[&str], letters: &[&str], parts: &[&'static str]| {
             if let Some((offset, numbers, unit)) = find(whole, 3).or_else(|| find(letters, 3)) {
-                return Ok([0, 1, 2].map(|k| (offset + k * numbers.bytes, numbers, unit)));
+                return Ok(axes(|k| (offset + k * numbers.bytes, numbers, unit)));
             }
             let mut columns = [None; 3];
             for (column, part) in columns.iter_mut().zip(parts) {

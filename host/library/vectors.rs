@@ -2,7 +2,7 @@
 
 /// Something of each axis.
 ///
-/// For what runs often: the compiler inlines it, but not `map` of arrays, which has one copy for all of a crate.
+/// The compiler inlines it also where it calls `map` of an array: without link-time optimisation.
 #[inline(always)]
 pub(crate) fn axes<T>(mut of: impl FnMut(usize) -> T) -> [T; 3] {
     [of(0), of(1), of(2)]

@@ -12,6 +12,7 @@ use gpu_kernels::fields::elementary::{exp, ln};
 use gpu_kernels::fields::orbit::{COEFFICIENTS, PIECE};
 
 use super::{FieldFault, Figure};
+use crate::vectors::axes;
 
 #[cfg(test)]
 mod tests;
@@ -329,7 +330,7 @@ impl Step {
         let mut before = f64::INFINITY;
         for _ in 0..ITERATIONS {
             let acceleration = std::array::from_fn(|n| {
-                std::array::from_fn(|axis| {
+                axes(|axis| {
                     (0..POINTS)
                         .map(|i| gauss.project[n][i] * values[i][axis])
                         .sum()
@@ -339,7 +340,7 @@ impl Step {
             let (mut change, mut size) = (0.0_f64, 0.0_f64);
             for i in 0..POINTS {
                 let t = h * gauss.at[i];
-                let place: Vector = std::array::from_fn(|axis| {
+                let place: Vector = axes(|axis| {
                     let twice: f64 = (0..POINTS)
                         .map(|n| gauss.twice[n][i] * step.acceleration[n][axis])
                         .sum();

@@ -42,7 +42,7 @@ impl Add for Series {
     type Output = Self;
 
     fn add(self, Self(other): Self) -> Self {
-        Self(axes(|k| self.0[k] + other[k]))
+        Self([0, 1, 2].map(|k| self.0[k] + other[k]))
     }
 }
 

@@ -37,7 +37,6 @@ use super::column::{
 use super::{Contents, ReadFault, Snapshot, WriteFault};
 use crate::bodies::{Bodies, Body, BodyKind, COORDINATES};
 use crate::units::Units;
-use crate::vectors::axes;
 use seal::{Seal, Sealing};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -564,7 +563,7 @@ pub(super) fn read(mut reader: impl Read + Seek, size: u64) -> Result<Contents, 
     }
     let mut told = archive.told()?;
     let units_of = |whole: Option<&'static str>, parts: &[&'static str]| {
-        axes(|k| archive.unit_of(whole.unwrap_or(parts[k])))
+        [0, 1, 2].map(|k| archive.unit_of(whole.unwrap_or(parts[k])))
     };
     let [x, y, z] = units_of(position, &COORDINATES[..3]);
     let [vx, vy, vz] = units_of(velocity, &COORDINATES[3..]);

@@ -127,7 +127,7 @@ impl Machine {
                 let value = |product: usize, isotropic: f64| {
                     task.of_sum(3.0 * sums[product] - isotropic, 3, physics)
                 };
-                let [xx, yy, zz] = axes(|product| value(product, sums[6]));
+                let [xx, yy, zz] = [0, 1, 2].map(|product| value(product, sums[6]));
                 let [xy, xz, yz] = [3, 4, 5].map(|product| value(product, 0.0));
                 [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
             };

@@ -259,7 +259,7 @@ impl Course<'_> {
             for (its_gm, to) in its.members() {
                 let relative =
                     |order: usize| axes(|k| moving[order][k] + to[order][k] - from[order][k]);
-                let moving = axes(relative);
+                let moving = [relative(0), relative(1), relative(2)];
                 let rate = attract(self.order, &mut sum, my_gm * its_gm, moving);
                 approach = approach.max(rate);
             }

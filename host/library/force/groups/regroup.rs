@@ -72,7 +72,7 @@ impl Course<'_> {
         let are_over = of_each(slots.len(), MANY, |k| view.parts_over(slots[k]).is_some());
         let mut of_parts = vec![];
         for (&slot, is_over) in slots.iter().zip(are_over) {
-            // Whoever saw a group that was divided is as it is now.
+            // A division changes others: all later slots are looked at again.
             if is_over || !of_parts.is_empty() {
                 of_parts.extend(self.divide(slot)?.into_iter().flatten());
             }

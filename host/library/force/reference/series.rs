@@ -2,8 +2,6 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use crate::vectors::axes;
-
 /// A number that changes with the time t, and with a shift of the position: for k from 0 to 2 the coefficient of `tᵏ`,
 /// then the coefficients of `tᵏ` times the shift along each axis.
 ///
@@ -81,7 +79,7 @@ impl Number {
     /// Function that has this value there, and this function as its derivative.
     pub(super) fn with_slope(self, value: f64, slope: impl Fn(Self) -> Self) -> Self {
         let along = slope(Self::moving([self.value(), 1.0, 0.0]));
-        let [first, second, third] = axes(|order| along.derivative(order));
+        let [first, second, third] = [0, 1, 2].map(|order| along.derivative(order));
         self.through([value, first, second, third])
     }
 }
@@ -90,9 +88,7 @@ impl Add for Number {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self(axes(|k| {
-            [0, 1, 2, 3].map(|part| self.0[k][part] + other.0[k][part])
-        }))
+        Self([0, 1, 2].map(|k| [0, 1, 2, 3].map(|part| self.0[k][part] + other.0[k][part])))
     }
 }
 

@@ -21,7 +21,7 @@ impl<const ORDER: u32> Scheme for Interpolated<ORDER> {
     fn predicted(begun: &Begun, dt: f64) -> Moving {
         let Begun { x, v, a, j, s, c } = begun;
         let derivatives = [x, v, a, j, s, c];
-        axes(|order| {
+        [0, 1, 2].map(|order| {
             axes(|axis| {
                 let terms = derivatives[order..].iter().zip(0..);
                 let term = |(vector, k): (&&[f64; 3], i32)| {

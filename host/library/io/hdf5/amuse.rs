@@ -21,7 +21,6 @@ use super::read::{dataset, group};
 use super::{fault, malformed};
 use crate::bodies::{Bodies, BodyKind, COORDINATES};
 use crate::units::Units;
-use crate::vectors::axes;
 
 /// Reads the particles of a file, if it has any.
 pub(super) fn read(file: &Hdf5File, root: &Group, size: u64) -> Result<Option<Piece>, ReadFault> {
@@ -296,7 +295,7 @@ impl Unit {
     fn times(self, other: Self, power: f64) -> Self {
         Self {
             size: self.size * other.size.powf(power),
-            exponents: axes(|k| self.exponents[k] + power * other.exponents[k]),
+            exponents: [0, 1, 2].map(|k| self.exponents[k] + power * other.exponents[k]),
         }
     }
 }
